@@ -1,0 +1,64 @@
+"""hunet: socially-aware publish/subscribe for human networks.
+
+Load contacts, make a workload, run a protocol, look at the result:
+
+>>> import hunet
+>>> contacts = hunet.Contacts.from_records([("ann", "bob", 0, 10), ("bob", "eve", 20, 30)])
+>>> workload = hunet.make_workload(contacts, seed=1, messages=5, topics=1)
+>>> result = hunet.run(contacts, workload, "push", seed=1)
+>>> result
+Result(push, seed 1: delivery ratio 0.5000 of 0.5000 reachable)
+
+What is here is the public API; ``hunet.testing`` has devices on a table for trying out protocols.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hunet.model import Contacts, HunetError, Publication, Subscription, Workload
+    from hunet.protocols import PROTOCOLS, Protocol
+    from hunet.simulation import Crash, Links, Result, make_workload, read_workload, run
+    from hunet.worlds import make_world
+    from hunet.worlds.contact_files import read_contacts, write_contacts
+
+__all__ = [
+    "PROTOCOLS",
+    "Contacts",
+    "Crash",
+    "HunetError",
+    "Links",
+    "Protocol",
+    "Publication",
+    "Result",
+    "Subscription",
+    "Workload",
+    "make_workload",
+    "make_world",
+    "read_contacts",
+    "read_workload",
+    "run",
+    "write_contacts",
+]
+
+# Names are imported when they are first used: `hunet --help` needs none of them.
+_HOMES = {
+    "hunet.model": ("Contacts", "HunetError", "Publication", "Subscription", "Workload"),
+    "hunet.protocols": ("PROTOCOLS", "Protocol"),
+    "hunet.simulation": ("Crash", "Links", "Result", "make_workload", "read_workload", "run"),
+    "hunet.worlds": ("make_world",),
+    "hunet.worlds.contact_files": ("read_contacts", "write_contacts"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'hunet' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,39 @@
+"""The vocabulary: contacts, messages, workloads, parameters, errors. Plain data; imports nothing of ours."""
+
+from hunet.model.contacts import Contacts, natural_order
+from hunet.model.errors import (
+    ConfigurationError,
+    HunetError,
+    InputError,
+    OutputError,
+    ProtocolError,
+    did_you_mean,
+)
+from hunet.model.messages import Catalogue, Message, MessageSet, Node, Topic, members
+from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
+from hunet.model.workload import Publication, Subscription, Workload
+
+__all__ = [
+    "Catalogue",
+    "ConfigurationError",
+    "Contacts",
+    "HunetError",
+    "InputError",
+    "Message",
+    "MessageSet",
+    "Node",
+    "OutputError",
+    "Parameter",
+    "Parameters",
+    "ProtocolError",
+    "Publication",
+    "Subscription",
+    "Topic",
+    "Workload",
+    "about",
+    "describe",
+    "did_you_mean",
+    "from_mapping",
+    "members",
+    "natural_order",
+]

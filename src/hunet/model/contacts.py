@@ -1,0 +1,176 @@
+"""Contacts: who could talk to whom, and when.
+
+A contact is a closed interval: both ends are usable instants, so a contact of length zero (a device seen in one
+scan) is one usable instant. Contacts are symmetric. Inside a table the records of a pair are disjoint: records
+that overlap or touch have been joined.
+
+The table is columnar. Nodes are dense integers, in the natural order of their names ("2" before "10").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hunet.model.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Contacts", "natural_order"]
+
+
+def natural_order(name: str) -> list[tuple[int, int, str]]:
+    """Sort key under which embedded numbers count as numbers.
+
+    >>> sorted(["n10", "n2", "n1"], key=natural_order)
+    ['n1', 'n2', 'n10']
+    """
+    parts = re.split(r"(\d+)", name)
+    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contacts:
+    """A contact table: columns ``a``, ``b``, ``start``, ``end``, sorted by (start, a, b), with a < b.
+
+    Make one with :meth:`from_records` or :meth:`from_arrays`, or read one with ``hunet.read_contacts``.
+
+    >>> contacts = Contacts.from_records([("ann", "bob", 0, 10), ("bob", "ann", 10, 12), ("bob", "eve", 20, 30)])
+    >>> contacts
+    Contacts(3 nodes, 2 contacts, 0 to 30 s)
+    >>> list(contacts.records())
+    [('ann', 'bob', 0.0, 12.0), ('bob', 'eve', 20.0, 30.0)]
+    """
+
+    names: tuple[str, ...]
+    a: NDArray[np.int32]
+    b: NDArray[np.int32]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    span: tuple[float, float]
+    """First and last second that was observed; at least from the first start to the last end."""
+    origin: float | None = None
+    """Unix time of second 0, where it is known."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """Whatever else is known: the world and its seed, communities, the file it came from. JSON values."""
+
+    @classmethod
+    def from_arrays(
+        cls,
+        names: Sequence[str],
+        a: ArrayLike,
+        b: ArrayLike,
+        start: ArrayLike,
+        end: ArrayLike,
+        *,
+        span: tuple[float, float] | None = None,
+        origin: float | None = None,
+        about: dict[str, Any] | None = None,
+    ) -> Contacts:
+        """Check, orient, sort and join; ``a`` and ``b`` index ``names``."""
+        one, two = np.asarray(a, np.int32), np.asarray(b, np.int32)
+        begin, finish = np.asarray(start, np.float64), np.asarray(end, np.float64)
+        check_records(one, two, begin, finish)
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        low, high, begin, finish = _joined(low, high, begin, finish)
+        order = np.lexsort((high, low, begin))
+        low, high, begin, finish = low[order], high[order], begin[order], finish[order]
+        observed = (float(begin[0]), float(finish.max())) if len(begin) else (0.0, 0.0)
+        if span is not None:
+            observed = (min(span[0], observed[0]), max(span[1], observed[1])) if len(begin) else span
+        return cls(tuple(names), low, high, begin, finish, observed, origin, about or {})
+
+    @classmethod
+    def from_records(
+        cls, records: Iterable[tuple[str, str, float, float]], *, about: dict[str, Any] | None = None
+    ) -> Contacts:
+        """From (name, name, start, end) rows."""
+        rows = list(records)
+        names = sorted({name for row in rows for name in row[:2]}, key=natural_order)
+        number = {name: i for i, name in enumerate(names)}
+        return cls.from_arrays(
+            names,
+            [number[row[0]] for row in rows],
+            [number[row[1]] for row in rows],
+            [row[2] for row in rows],
+            [row[3] for row in rows],
+            about=about,
+        )
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __repr__(self) -> str:
+        first, last = self.span
+        return f"Contacts({len(self.names)} nodes, {len(self)} contacts, {first:g} to {last:g} s)"
+
+    def records(self) -> Iterator[tuple[str, str, float, float]]:
+        """The rows with their nodes' names, in order."""
+        names = self.names
+        columns = (self.a.tolist(), self.b.tolist(), self.start.tolist(), self.end.tolist())
+        for a, b, start, end in zip(*columns, strict=True):
+            yield names[a], names[b], start, end
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content (names, rows and span): what a run's name says of its trace."""
+        digest = hashlib.sha256("\0".join(self.names).encode())
+        for column in (self.a, self.b, self.start, self.end, np.array(self.span)):
+            digest.update(np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
+
+
+def check_records(
+    a: NDArray[np.int32], b: NDArray[np.int32], start: NDArray[np.float64], end: NDArray[np.float64]
+) -> None:
+    """Raise a :class:`BadRecordError` for the first row that no contact table may hold."""
+    problems = (
+        (~(np.isfinite(start) & np.isfinite(end)), "a time is not a finite number"),
+        (start < 0, "the contact starts at a negative time"),
+        (end < start, "the contact ends before it starts"),
+        (a == b, "a node is in contact with itself"),
+    )
+    bad = [(int(np.argmax(rows)), problem) for rows, problem in problems if rows.any()]
+    if bad:
+        raise BadRecordError(*min(bad))
+
+
+class BadRecordError(ConfigurationError):
+    """A row that no contact table may hold: its number (from 0) and what is wrong with it."""
+
+    def __init__(self, row: int, problem: str) -> None:
+        super().__init__(f"contact record {row}: {problem}")
+        self.row, self.problem = row, problem
+
+
+def _joined(
+    a: NDArray[np.int32], b: NDArray[np.int32], start: NDArray[np.float64], end: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """Join the records of each pair that overlap or touch."""
+    order = np.lexsort((end, start, b, a))
+    a, b, start, end = a[order], b[order], start[order], end[order]
+    same_pair = np.zeros(len(a), bool)
+    same_pair[1:] = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
+    if not (same_pair[1:] & (start[1:] <= end[:-1])).any():
+        return a, b, start, end
+    # The latest end so far within the pair: a segmented running maximum by doubling strides.
+    latest = end.copy()
+    first_of_pair = np.maximum.accumulate(np.where(same_pair, 0, np.arange(len(a))))
+    place = np.arange(len(a)) - first_of_pair
+    stride = 1
+    while stride <= place.max():
+        reach = np.nonzero(place >= stride)[0]
+        latest[reach] = np.maximum(latest[reach], latest[reach - stride])
+        stride *= 2
+    opens = ~same_pair
+    opens[1:] |= start[1:] > latest[:-1]
+    firsts = np.nonzero(opens)[0]
+    lasts = np.append(firsts[1:], len(a)) - 1
+    return a[firsts], b[firsts], start[firsts], latest[lasts]

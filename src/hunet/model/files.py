@@ -1,0 +1,65 @@
+"""Writing so that nothing half-written ever stands under its final name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hunet.model.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["file_in_place", "folder_in_place"]
+
+
+@contextmanager
+def file_in_place(path: Path) -> Iterator[Path]:
+    """A name to write to; when the block ends well the file gets its final name, otherwise it is removed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_in_place(folder: Path) -> Iterator[Path]:
+    """A folder to fill; when the block ends well it takes the final name (and the place of what stood there)."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from None
+    try:
+        yield partial
+        partial.chmod(0o777 & ~_umask())
+        if folder.exists():
+            old = partial / ".replaced"
+            folder.rename(old)
+        partial.rename(folder)
+        shutil.rmtree(folder / ".replaced", ignore_errors=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,132 @@
+"""Messages, and sets of them as Python integers.
+
+A driver numbers the messages it knows (0, 1, 2, ...) in a :class:`Catalogue`. A set of messages is then an integer
+with one bit per message, and "what do you have that I have not" is ``yours & ~mine``: a few machine operations for
+thousands of messages. The numbers are a driver's own affair; on a wire or in a log they are written as ids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Catalogue", "Message", "MessageSet", "Node", "Topic", "members"]
+
+Node = Annotated[int, "node"]
+"""A device, numbered by its driver."""
+
+Topic = str
+"""What a subscription names and a message carries; they match when they are equal."""
+
+MessageSet = Annotated[int, "messages"]
+"""A set of messages: bit i stands for message number i of the catalogue."""
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One publication. Its content is the application's; protocols see what is here and nothing else."""
+
+    number: int
+    """Its place in the driver's catalogue."""
+    id: str
+    topic: Topic
+    publisher: Node
+    created: float
+    size: int = 140
+    """Bytes on a link. 140 is B-SUB's message (section 6.1): one short text."""
+    ttl: float | None = None
+    """Seconds of life. A message is of use up to and including created + ttl."""
+
+    @property
+    def bit(self) -> MessageSet:
+        """The set that holds this message alone."""
+        return 1 << self.number
+
+    @property
+    def expires(self) -> float:
+        """The last instant at which it is of use."""
+        return float("inf") if self.ttl is None else self.created + self.ttl
+
+
+def members(messages: MessageSet) -> list[int]:
+    """The numbers in a set, highest first.
+
+    >>> members(0b1011)
+    [3, 1, 0]
+    """
+    numbers = []
+    while messages:
+        top = messages.bit_length() - 1
+        numbers.append(top)
+        messages ^= 1 << top
+    return numbers
+
+
+class Catalogue:
+    """Every message that a driver knows, by number.
+
+    >>> catalogue = Catalogue()
+    >>> old = catalogue.add("m1", "news", publisher=0, created=0.0)
+    >>> new = catalogue.add("m2", "news", publisher=1, created=30.0)
+    >>> catalogue.newest(old.bit | new.bit) == new.bit
+    True
+    >>> catalogue.on_topic("news") == old.bit | new.bit
+    True
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._by_id: dict[str, Message] = {}
+        self._by_topic: dict[Topic, MessageSet] = {}
+        self._in_order = True
+        self.mortal: MessageSet = 0
+        """The messages that expire."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __getitem__(self, number: int) -> Message:
+        return self._messages[number]
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._messages)
+
+    def by_id(self, message_id: str) -> Message:
+        """The message with this id."""
+        return self._by_id[message_id]
+
+    def on_topic(self, topic: Topic) -> MessageSet:
+        """All messages on a topic."""
+        return self._by_topic.get(topic, 0)
+
+    def add(
+        self,
+        id: str,  # noqa: A002
+        topic: Topic,
+        publisher: Node,
+        created: float,
+        size: int = 140,
+        ttl: float | None = None,
+    ) -> Message:
+        """Number a new message. Drivers that can, add messages in the order of their creation: it is quicker."""
+        message = Message(len(self._messages), id, topic, publisher, created, size, ttl)
+        if self._messages and created < self._messages[-1].created:
+            self._in_order = False
+        self._messages.append(message)
+        self._by_id[id] = message
+        self._by_topic[topic] = self._by_topic.get(topic, 0) | message.bit
+        if ttl is not None:
+            self.mortal |= message.bit
+        return message
+
+    def newest(self, messages: MessageSet, most: int = 1) -> MessageSet:
+        """Of a set, the ``most`` messages that were created last; of equal age, those numbered last."""
+        if messages.bit_count() <= most:
+            return messages
+        if self._in_order and most == 1:
+            return 1 << messages.bit_length() - 1
+        by_age = sorted(members(messages), key=lambda n: (self._messages[n].created, n))
+        return sum(1 << number for number in by_age[-most:])

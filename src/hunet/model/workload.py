@@ -1,0 +1,86 @@
+"""What people say and what they want to hear: publications and subscriptions in time.
+
+Like contacts, subscriptions are closed intervals: a node is subscribed at ``start`` and still at ``end``. A
+subscription without a start was there before anything happened; one without an end lasts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple
+
+from hunet.model.errors import ConfigurationError
+
+__all__ = ["Publication", "Subscription", "Workload"]
+
+
+class Publication(NamedTuple):
+    """A message to be published: by whom, when, on what topic."""
+
+    id: str
+    time: float
+    node: int
+    topic: str
+    size: int = 140
+    ttl: float | None = None
+
+
+class Subscription(NamedTuple):
+    """A node's interest in a topic from ``start`` to ``end``, both included."""
+
+    node: int
+    topic: str
+    start: float = -inf
+    end: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Publications in order of time, and subscriptions, disjoint per node and topic.
+
+    Nodes are numbers: places in the contact table's ``names``.
+
+    >>> work = Workload.of([Publication("m1", 5, 0, "news")], [Subscription(1, "news"), Subscription(1, "news", 3, 9)])
+    >>> work.subscriptions
+    (Subscription(node=1, topic='news', start=-inf, end=inf),)
+    """
+
+    publications: tuple[Publication, ...]
+    subscriptions: tuple[Subscription, ...]
+    about: dict[str, Any] = field(default_factory=dict)
+    """How it was made: generator, parameters and seed, or files."""
+
+    @classmethod
+    def of(
+        cls,
+        publications: list[Publication],
+        subscriptions: list[Subscription],
+        about: dict[str, Any] | None = None,
+    ) -> Workload:
+        """Sort, check and join: overlapping or touching subscriptions of one node to one topic are one."""
+        known: set[str] = set()
+        for publication in publications:
+            if publication.id in known:
+                raise ConfigurationError(f"two publications have the id '{publication.id}': ids must differ")
+            known.add(publication.id)
+        wanted: dict[tuple[int, str], list[Subscription]] = defaultdict(list)
+        for subscription in sorted(subscriptions):
+            row = wanted[subscription.node, subscription.topic]
+            if row and subscription.start <= row[-1].end:
+                row[-1] = row[-1]._replace(end=max(row[-1].end, subscription.end))
+            else:
+                row.append(subscription)
+        joined = [subscription for row in wanted.values() for subscription in row]
+        ordered = sorted(publications, key=lambda p: (p.time, p.id))
+        return cls(tuple(ordered), tuple(sorted(joined)), about or {})
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the content: what a run's name says of its workload."""
+        digest = hashlib.sha256()
+        for row in (*self.publications, *self.subscriptions):
+            digest.update(repr(tuple(row)).encode())
+        return digest.hexdigest()
