@@ -1,0 +1,200 @@
+"""What the contact-driven protocols have in common: a device that stores, remembers and delivers.
+
+A carrier tells each neighbour what it has seen, so that nobody sends it a message twice, and (where the protocol asks
+for it) which topics it wants. It accepts a message once, delivers it to its own application once, and keeps it in a
+:class:`Buffer` if the protocol says so. What is sent to whom is left to the protocol: :meth:`Carrier.offers`.
+
+A message refused by a full buffer, or dropped by it later, still counts as seen and is never accepted again: taking
+dropped messages back would let a small network drop the same messages for ever (B-SUB, "without duplication").
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
+from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
+from hunet.protocols.contract import Data, Driver, Interests, Packet, Protocol, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
+__all__ = ["BufferParameters", "Carried", "Carrier"]
+
+
+class BufferParameters(Parameters, frozen=True):
+    """How much a device can carry."""
+
+    buffer: Annotated[int, about("messages that a device can hold; none is unlimited", unit="messages")] | None = None
+    max_hops: (
+        Annotated[
+            int,
+            about("a copy that has come this far is not stored any more; none is no limit", unit="hops", ge=1),
+        ]
+        | None
+    ) = None
+    evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
+
+
+class Carried(Data, frozen=True, gc=False):
+    """Messages with the number of transmissions behind each, this one included; highest number first."""
+
+    hops: tuple[int, ...]
+
+
+class Carrier(Protocol):
+    """A device that stores, remembers and delivers; ``offers`` decides what a neighbour may get."""
+
+    Parameters: ClassVar[type[Parameters]] = BufferParameters
+    tells_interests: ClassVar[bool] = True
+    """Whether neighbours learn this device's topics."""
+
+    def __init__(self, node: Node, parameters: BufferParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.buffer = Buffer(driver, parameters.buffer, RANKINGS[parameters.evict])
+        self.seen: MessageSet = 0
+        self.delivered: MessageSet = 0
+        self.hops = array("H")
+        """For each message that has come here, by number: how many transmissions it took."""
+        self.known: dict[Node, MessageSet] = {}
+        """For each neighbour that has greeted: what it need not be sent."""
+        self.interests: dict[Node, tuple[Topic, ...]] = {}
+
+    # What a protocol decides --------------------------------------------------------------------------------------
+
+    def offers(self, peer: Node, now: float) -> MessageSet:
+        """The messages that this neighbour may get, without regard to what it has already seen."""
+        raise NotImplementedError
+
+    def packet(self, messages: MessageSet, peer: Node) -> Data:  # noqa: ARG002
+        """The packet that takes messages to a neighbour."""
+        return Carried(messages, self.next_hops(messages))
+
+    def next_hops(self, messages: MessageSet) -> tuple[int, ...]:
+        """The hops of these messages after one more transmission, in the order of ``Carried``."""
+        hops = self.hops
+        return tuple([hops[number] + 1 for number in members(messages)])
+
+    def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
+        """Of messages that have just arrived, those to be stored, for others or for later."""
+        return messages
+
+    def wanted(self, topics: Iterable[Topic]) -> MessageSet:
+        """Every message on one of these topics."""
+        messages = 0
+        for topic in topics:
+            messages |= self.driver.messages.on_topic(topic)
+        return messages
+
+    # The contract -------------------------------------------------------------------------------------------------
+
+    def link_up(self, peer: Node, now: float) -> None:  # noqa: ARG002
+        if self.tells_interests:
+            self.driver.send(peer, Interests(tuple(sorted(self.topics))))
+        self.driver.send(peer, Seen(self.seen))
+
+    def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
+        self.known.pop(peer, None)
+        self.interests.pop(peer, None)
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self._tell_interests()
+        self._deliver(self.buffer.held(now))
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        super().unsubscribe(topic, now)
+        self._tell_interests()
+
+    def publish(self, message: Message, now: float) -> None:
+        self.seen |= message.bit
+        self.delivered |= message.bit  # one's own words are not news
+        self._note_hops(message.number, 0)
+        self._store(message.bit, now)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Seen):
+            if peer in self.known:
+                self.known[peer] |= packet.messages
+                return
+            self.known[peer] = packet.messages  # it greets
+            # Most who meet have met the same messages: nothing to offer, and one comparison says so.
+            if packet.messages != self.seen and self.offers(peer, now) & ~packet.messages:
+                self.driver.wake(peer)
+        elif isinstance(packet, Data):
+            self._accept(peer, packet, now)
+        elif isinstance(packet, Interests):
+            self.interests[peer] = packet.topics
+            self.driver.wake(peer)
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        known = self.known.get(peer)
+        if known is None:  # it has not greeted yet
+            return None
+        offers = self.offers(peer, now) & ~known
+        return self.packet(self.driver.messages.newest(offers, room), peer) if offers else None
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
+        # What the link lost is not tried again in this contact.
+        if peer in self.known:
+            self.known[peer] |= packet.messages
+
+    # The steps ----------------------------------------------------------------------------------------------------
+
+    def _accept(self, peer: Node, packet: Data, now: float) -> None:
+        known = self.known
+        if peer in known:
+            known[peer] |= packet.messages
+        new = packet.messages & ~self.seen
+        if not new:
+            return
+        self.seen |= new
+        if len(known) > 1:  # others could send it too: let them know that there is no need
+            news = Seen(new)
+            for neighbour in known:
+                if neighbour != peer:
+                    self.driver.send(neighbour, news)
+        dying = new & self.driver.messages.mortal
+        if dying:
+            new &= ~self._expired(dying, now)
+        assert isinstance(packet, Carried)
+        limit, far = self.parameters.max_hops, 0
+        for number, hops in zip(members(packet.messages), packet.hops, strict=True):
+            if new >> number & 1:
+                self._note_hops(number, hops)
+                if limit is not None and hops >= limit:
+                    far |= 1 << number
+        self._deliver(new)
+        keep = self.keeps(new, packet) & ~far
+        if keep:
+            self._store(keep, now)
+
+    def _note_hops(self, number: int, hops: int) -> None:
+        missing = number + 1 - len(self.hops)
+        if missing > 0:
+            self.hops.extend([0] * missing)
+        self.hops[number] = hops
+
+    def _store(self, messages: MessageSet, now: float) -> None:
+        stayed = self.buffer.add(messages, now)
+        for neighbour, known in self.known.items():
+            if stayed & ~known:
+                self.driver.wake(neighbour)
+
+    def _deliver(self, messages: MessageSet) -> None:
+        mine = messages & ~self.delivered & self.wanted(self.topics)
+        if mine:
+            self.delivered |= mine
+            for message in map(self.driver.messages.__getitem__, members(mine)):
+                if message.publisher != self.node:  # it may have come back after a crash
+                    self.driver.deliver(message, self.hops[message.number])
+
+    def _expired(self, messages: MessageSet, now: float) -> MessageSet:
+        return sum(1 << n for n in members(messages) if self.driver.messages[n].expires < now)
+
+    def _tell_interests(self) -> None:
+        if self.tells_interests:
+            for neighbour in self.known:
+                self.driver.send(neighbour, Interests(tuple(sorted(self.topics))))

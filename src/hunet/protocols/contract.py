@@ -1,0 +1,193 @@
+"""The contract between a protocol and whoever drives it.
+
+Rules
+-----
+A protocol is a class; one object is one device. It does no I/O, starts no thread, reads no clock and draws no
+randomness but from the generator it was given: what it does is a function of the events it was shown. It cannot tell
+whether a simulator, a test or a live node shows them to it.
+
+Theory of operation
+-------------------
+*Events* are method calls from the driver. All carry ``now``, which never runs backwards. *Actions* are calls on
+``self.driver``. An action never calls back into the protocol before the event that caused it has returned.
+
+Transmission is pulled, because order matters and bandwidth is only discovered by running out of it. A protocol says
+``driver.wake(peer)``: "I may have data for this peer". When the link is free the driver calls :meth:`Protocol.poll`,
+and the protocol decides then, with what it knows then, which packet is the most valuable. It commits (gives a copy
+away, raises a mark) in :meth:`Protocol.sent`, when the packet is known to have arrived, not when it is polled.
+Two ends that both have something are asked in turn; an end that answered None need not be asked before it wakes again.
+
+Control packets (interests, summaries, filters, utilities) are small and are sent with ``driver.send``; they arrive at
+once, in order, and their bytes are counted. Data packets carry messages and take the link's time. On a limited or lossy
+link there is ``room`` for one message in a packet; on an instantaneous one, for as many as the protocol likes, so that
+an exchange of a thousand messages can be a few operations on sets.
+
+A contact, seen from one end, is ``link_up``, then any number of ``receive``, ``poll`` and ``sent``, then ``settled``
+once (when neither end has anything left to send, at the latest just before the link goes down), then ``link_down``.
+A protocol never learns in advance when a contact will end.
+
+Iteration is always in an explicit order (dicts keep theirs; sets are sorted first), so that the same events give the
+same actions on any machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Protocol as StructuralType
+
+import msgspec
+
+from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, Topic
+
+if TYPE_CHECKING:
+    from random import Random
+
+__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Interests", "Packet", "Protocol", "Seen"]
+
+ID_BYTES = 8
+"""What one message id costs in a control packet."""
+
+
+class Packet(msgspec.Struct, frozen=True, gc=False):
+    """What one device sends to another. Fields are plain data, so that a packet can be logged and sent for real."""
+
+
+class Control(Packet, frozen=True, gc=False):
+    """Knowledge about people: interests, summaries, filters, utilities."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, for the metrics."""
+        raise NotImplementedError
+
+
+class Data(Packet, frozen=True, gc=False):
+    """Messages on their way; their sizes are the driver's to know. Systems add what their copies carry."""
+
+    messages: MessageSet
+
+
+class Seen(Control, frozen=True, gc=False):
+    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * self.messages.bit_count()
+
+
+class Interests(Control, frozen=True, gc=False):
+    """The sender's own topics, in sorted order, all of them."""
+
+    topics: tuple[Topic, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(len(topic.encode()) for topic in self.topics)
+
+
+class Driver(StructuralType):
+    """What a protocol may ask of whoever drives it."""
+
+    messages: Catalogue
+
+    def send(self, peer: Node, packet: Control) -> None:
+        """Send a control packet to a neighbour. Ignored if the link is down."""
+        ...
+
+    def send_out_of_band(self, node: Node, packet: Packet) -> None:
+        """Send a packet to any device by a way that needs no contact (the overlay's Direct mode)."""
+        ...
+
+    def wake(self, peer: Node) -> None:
+        """Say that there may be data for this neighbour: please poll."""
+        ...
+
+    def deliver(self, message: Message, hops: int) -> None:
+        """Hand a message to the application of this device."""
+        ...
+
+    def set_timer(self, tag: str, at: float) -> None:
+        """Ask for a ``timer(tag)`` event at a time; a timer of that tag that is still running is replaced."""
+        ...
+
+    def cancel_timer(self, tag: str) -> None:
+        """Forget a timer, if it runs."""
+        ...
+
+    def stored(self, messages: MessageSet) -> None:
+        """Note for observers: this device now holds a copy of each."""
+        ...
+
+    def removed(self, message: Message, reason: str) -> None:
+        """Note for observers: the copy is gone: ``overflow``, ``expired``, ``handover``, ``given``."""
+        ...
+
+    def role(self, name: str) -> None:
+        """Note for observers: this device now has this role (``broker``, ``user``)."""
+        ...
+
+    def false_match(self, message: Message) -> None:
+        """Note for observers: a filter matched a message that its owner does not want (a false positive)."""
+        ...
+
+
+class Protocol:
+    """The base of all protocols: an event that a system has no use for is not overridden.
+
+    The base keeps the device's own subscriptions; everything else is the system's.
+    """
+
+    Parameters: ClassVar[type[Parameters]] = Parameters
+    """What can be set, with the paper's symbols and defaults."""
+
+    def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
+        self.node = node
+        self.parameters = parameters
+        self.driver = driver
+        self.rng = rng
+        self.topics: set[Topic] = set()
+
+    def start(self, now: float) -> None:
+        """The device is switched on."""
+
+    def phase(self, name: str, now: float) -> None:
+        """A new phase of the experiment: ``train`` (watch only), then ``operate``. Without one, all is operation."""
+
+    def subscribe(self, topic: Topic, now: float) -> None:  # noqa: ARG002
+        """The application wants this topic."""
+        self.topics.add(topic)
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:  # noqa: ARG002
+        """The application no longer wants this topic."""
+        self.topics.discard(topic)
+
+    def publish(self, message: Message, now: float) -> None:
+        """The application publishes a message."""
+        raise NotImplementedError
+
+    def link_up(self, peer: Node, now: float) -> None:
+        """A contact with ``peer`` begins."""
+
+    def link_down(self, peer: Node, now: float) -> None:
+        """The contact with ``peer`` has ended."""
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        """A packet from ``peer`` has arrived."""
+
+    def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
+        """A packet has arrived by a way that needs no contact."""
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
+        """The link is free: the most valuable packet of at most ``room`` messages for ``peer``, or None."""
+        return None
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
+        """A polled packet has arrived, or was lost (by the link, or because the contact ended)."""
+
+    def settled(self, peer: Node, now: float) -> None:
+        """Neither end has anything left to send on this link: once per contact."""
+
+    def timer(self, tag: str, now: float) -> None:
+        """A timer that was set has run out."""
