@@ -1,0 +1,25 @@
+"""The simulator: the event loop, links, workloads, metrics and results."""
+
+from hunet.simulation.bound import earliest_arrivals
+from hunet.simulation.engine import Links
+from hunet.simulation.event_log import EventLog, ReplayError, open_log, replay
+from hunet.simulation.result import SUMMARY, TABLES, Result
+from hunet.simulation.run import Crash, run
+from hunet.simulation.workloads import WorkloadParameters, make_workload, read_workload
+
+__all__ = [
+    "SUMMARY",
+    "TABLES",
+    "Crash",
+    "EventLog",
+    "Links",
+    "ReplayError",
+    "Result",
+    "WorkloadParameters",
+    "earliest_arrivals",
+    "make_workload",
+    "open_log",
+    "read_workload",
+    "replay",
+    "run",
+]

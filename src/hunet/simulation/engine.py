@@ -1,0 +1,439 @@
+"""The engine: devices, links and what happens between them at an instant.
+
+The engine is the simulator's driver of protocols (see ``hunet.protocols.contract``). It knows no schedule: somebody
+tells it that a contact starts or ends, that an application publishes or subscribes, that a device crashes; it carries
+the packets that follow, until nothing more can happen at that instant. The event loop is in ``hunet.simulation.run``;
+tests tell the engine themselves (``hunet.testing``).
+
+Links are *instantaneous*, or *limited* in messages or bits per second. On an instantaneous link all data that can
+change hands does so at once, also over several hops where contacts are open together. On a limited link one packet is
+under way at a time, in one direction (half duplex, shared); the two ends take turns; a packet still under way when
+the contact ends is lost. Control packets take no time on either.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, ProtocolError, Topic, about, members
+from hunet.protocols import Control, Data, Packet, Protocol
+from hunet.simulation.record import Record
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from hunet.protocols.contract import Driver
+
+__all__ = ["Device", "Engine", "Links", "Rank"]
+
+MakeProtocol = Callable[[Node, "Driver", int], Protocol]
+"""Makes the protocol object of a device: its number, its driver, and how often it has been started before."""
+
+
+class Rank:
+    """The order of events at one instant; contacts are usable at both of their ends."""
+
+    RESTART = 0
+    CONTACT_START = 1
+    PHASE = 2
+    SUBSCRIBE = 3
+    PUBLISH = 4
+    ARRIVAL = 5
+    TIMER = 6
+    UNSUBSCRIBE = 7
+    CONTACT_END = 8
+    CRASH = 9
+
+
+class Links(Parameters, frozen=True):
+    """What a contact can carry."""
+
+    rate: Annotated[float, about("what a link carries; none is everything, at once", gt=0)] | None = None
+    unit: Annotated[Literal["messages/s", "bits/s"], about("the unit of rate")] = "messages/s"
+    loss: Annotated[float, about("probability that a link loses a packet, control or data", ge=0, le=1)] = 0.0
+    out_of_band_delay: Annotated[float, about("delay of packets that need no contact", unit="s", ge=0)] = 0.0
+    out_of_band_loss: Annotated[float, about("probability that such a packet is lost", ge=0, le=1)] = 0.0
+
+
+class Link:
+    """A limited link while its contact lasts."""
+
+    __slots__ = ("busy_since", "carried", "ends", "frame", "settled")
+
+    def __init__(self, one: Node, two: Node) -> None:
+        self.ends = (one, two)
+        """The end whose turn it is, and the other."""
+        self.frame: tuple[Node, Node, Data] | None = None
+        self.busy_since = 0.0
+        self.carried = 0.0
+        """Messages or bits since then: times add up without rounding errors piling up."""
+        self.settled = False
+
+
+class Device:
+    """One device as its protocol's driver: every call is an action of the contract."""
+
+    __slots__ = ("engine", "messages", "near", "neighbours", "node", "starts", "timers", "topics", "up")
+
+    def __init__(self, engine: Engine, node: Node) -> None:
+        self.engine = engine
+        self.messages = engine.messages
+        self.node = node
+        self.neighbours: set[Node] = set()
+        """Devices with an open link."""
+        self.near: set[Node] = set()
+        """Devices in contact, whether or not both are up; kept only where devices can crash."""
+        self.timers: dict[str, int] = {}
+        self.topics: list[Topic] = []
+        """What the application wants; it tells a restarted protocol again."""
+        self.up = True
+        self.starts = 0
+
+    def send(self, peer: Node, packet: Control) -> None:
+        if peer in self.neighbours:
+            self.engine.control.append((self.node, peer, packet))
+
+    def send_out_of_band(self, node: Node, packet: Packet) -> None:
+        self.engine.out_of_band(self.node, node, packet)
+
+    def wake(self, peer: Node) -> None:
+        if peer in self.neighbours:
+            self.engine.awake.append((self.node, peer))
+
+    def deliver(self, message: Message, hops: int) -> None:
+        engine = self.engine
+        engine.record.deliveries.extend((engine.now, self.node, message.number, hops))
+
+    def set_timer(self, tag: str, at: float) -> None:
+        self.timers[tag] = self.engine.at(at, Rank.TIMER, self._ring, tag)
+
+    def cancel_timer(self, tag: str) -> None:
+        self.timers.pop(tag, None)
+
+    def stored(self, messages: MessageSet) -> None:
+        record, numbers = self.engine.record, members(messages)
+        record.stored.extend((self.engine.now, self.node, len(numbers)))
+        record.stored_messages.extend(numbers)
+
+    def removed(self, message: Message, reason: str) -> None:
+        engine = self.engine
+        # Expired copies are noticed when somebody looks; they were gone from the moment they expired.
+        when = message.expires if reason == "expired" else engine.now
+        engine.record.removed.extend((when, self.node, message.number, engine.record.reason(reason)))
+
+    def role(self, name: str) -> None:
+        engine = self.engine
+        engine.record.roles.append((engine.now, self.node, name))
+
+    def false_match(self, message: Message) -> None:
+        engine = self.engine
+        engine.record.false_matches.extend((engine.now, self.node, message.number))
+
+    def _ring(self, number: int, tag: str) -> None:
+        if self.timers.get(tag) == number:
+            del self.timers[tag]
+            self.engine.protocols[self.node].timer(tag, self.engine.now)
+
+
+class Engine:
+    """Devices, links, and the packets between them."""
+
+    def __init__(
+        self,
+        nodes: int,
+        messages: Catalogue,
+        make: MakeProtocol,
+        links: Links,
+        loss_rng: Random,
+        *,
+        crashes: bool = False,
+    ) -> None:
+        self.messages = messages
+        self.record = Record()
+        self.now = 0.0
+        self.control: deque[tuple[Node, Node, Control]] = deque()
+        self.awake: deque[tuple[Node, Node]] = deque()
+        self._make = make
+        self._links = links
+        self._rng = loss_rng
+        self._crashes = crashes
+        self._open: dict[tuple[Node, Node], Link] = {}
+        self._sequence = 0
+        self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
+        """Events that the run itself has made: timers, arrivals on limited links. A heap."""
+        self.devices = [Device(self, node) for node in range(nodes)]
+        self.protocols = [make(device.node, device, 0) for device in self.devices]
+        self._loss = links.loss
+        self._patience = 1000 + 10 * len(messages)
+        """How many packets one link may carry at one instant before its protocol is called broken."""
+        self._limited = links.rate is not None
+        self._serve = self._pump if links.rate is None else self._begin
+        self._settles = bool(nodes) and type(self.protocols[0]).settled is not Protocol.settled
+
+    # Time -------------------------------------------------------------------------------------------------------
+
+    def at(self, time: float, rank: int, call: Callable[..., None], argument: Any) -> int:
+        """Call ``call(number, argument)`` at a time, after the events of that instant with a lower rank."""
+        self._sequence += 1
+        heappush(self.agenda, (max(time, self.now), rank, self._sequence, call, argument))
+        return self._sequence
+
+    def advance(self, time: float, rank: int) -> None:
+        """Do everything on the agenda that comes before (time, rank)."""
+        agenda = self.agenda
+        while agenda and agenda[0][:2] < (time, rank):
+            self.now, _, number, call, argument = heappop(agenda)
+            call(number, argument)
+            self._settle()
+        self.now = time
+
+    # What applications and experimenters do -----------------------------------------------------------------------
+
+    def start(self) -> None:
+        for protocol in self.protocols:
+            protocol.start(self.now)
+        self._settle()
+
+    def phase(self, name: str) -> None:
+        for protocol in self.protocols:
+            protocol.phase(name, self.now)
+        self._settle()
+
+    def subscribe(self, node: Node, topic: Topic) -> None:
+        device = self.devices[node]
+        device.topics.append(topic)
+        if device.up:
+            self.protocols[node].subscribe(topic, self.now)
+            self._settle()
+
+    def unsubscribe(self, node: Node, topic: Topic) -> None:
+        device = self.devices[node]
+        device.topics.remove(topic)
+        if device.up:
+            self.protocols[node].unsubscribe(topic, self.now)
+            self._settle()
+
+    def publish(self, message: Message) -> None:
+        device = self.devices[message.publisher]
+        if device.up:
+            self.protocols[message.publisher].publish(message, self.now)
+            self._settle()
+        else:
+            self.record.unpublished += 1
+
+    def crash(self, node: Node) -> None:
+        """The device stops; its links go down and everything that its protocol knew is lost."""
+        device = self.devices[node]
+        if not device.up:
+            return
+        for peer in sorted(device.neighbours):
+            if self._limited:
+                self._stop(node, peer, (peer,))
+            device.neighbours.discard(peer)
+            self.devices[peer].neighbours.discard(node)
+            self.protocols[peer].link_down(node, self.now)
+        device.up = False
+        device.timers.clear()
+        for number in self.record.copies_at(node):
+            device.removed(self.messages[number], "crash")
+        self._settle()
+
+    def restart(self, node: Node) -> None:
+        """The device comes back with a new protocol object; its application subscribes again."""
+        device = self.devices[node]
+        if device.up:
+            return
+        device.up = True
+        device.starts += 1
+        protocol = self.protocols[node] = self._make(node, device, device.starts)
+        protocol.start(self.now)
+        for topic in device.topics:
+            protocol.subscribe(topic, self.now)
+        for peer in sorted(device.near):
+            if self.devices[peer].up:
+                self._connect(min(node, peer), max(node, peer))
+
+    # Contacts -----------------------------------------------------------------------------------------------------
+
+    def contact_start(self, one: Node, two: Node) -> None:
+        if self._crashes:
+            self.devices[one].near.add(two)
+            self.devices[two].near.add(one)
+            if not (self.devices[one].up and self.devices[two].up):
+                return
+        self._connect(one, two)
+
+    def contact_end(self, one: Node, two: Node) -> None:
+        first, second = self.devices[one], self.devices[two]
+        if self._crashes:
+            first.near.discard(two)
+            second.near.discard(one)
+            if two not in first.neighbours:
+                return
+        if self._limited:
+            self._stop(one, two, (one, two))
+        first.neighbours.discard(two)
+        second.neighbours.discard(one)
+        self.protocols[one].link_down(two, self.now)
+        self.protocols[two].link_down(one, self.now)
+        if self.control or self.awake:
+            self._settle()
+
+    def _connect(self, one: Node, two: Node) -> None:
+        now, first, second = self.now, self.protocols[one], self.protocols[two]
+        self.devices[one].neighbours.add(two)
+        self.devices[two].neighbours.add(one)
+        if self._limited:
+            self._open[one, two] = Link(one, two)
+        first.link_up(two, now)
+        second.link_up(one, now)
+        self._settle()
+        if self._settles and not self._limited:
+            first.settled(two, now)
+            second.settled(one, now)
+            self._settle()
+
+    def _stop(self, one: Node, two: Node, told: tuple[Node, ...]) -> None:
+        """End the traffic of a limited link; ``told`` are the ends that live to hear of it."""
+        link = self._open.pop((one, two) if one < two else (two, one))
+        if self._settles and not link.settled:
+            for end in told:
+                self.protocols[end].settled(two if end == one else one, self.now)
+            self._carry_control()
+        self.devices[one].neighbours.discard(two)
+        self.devices[two].neighbours.discard(one)
+        if link.frame is not None:
+            sender, receiver, packet = link.frame
+            link.frame = None
+            self.record.aborted += 1
+            if sender in told:
+                self.protocols[sender].sent(receiver, packet, False, self.now)
+
+    # Packets ------------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Carry packets until nothing more can happen at this instant."""
+        control, awake = self.control, self.awake
+        if control:
+            self._carry_control()
+        while awake:
+            one, two = awake.popleft()
+            both = bool(awake) and awake[0] == (two, one)
+            if both:
+                awake.popleft()
+            self._serve(one, two, both)
+            if control:
+                self._carry_control()
+
+    def _carry_control(self) -> None:
+        control, protocols, loss, now = self.control, self.protocols, self._loss, self.now
+        packets = size = 0
+        while control:
+            sender, receiver, packet = control.popleft()
+            packets += 1
+            size += packet.size
+            if loss and self._rng.random() < loss:
+                continue
+            protocols[receiver].receive(sender, packet, now)
+        self.record.control_packets += packets
+        self.record.control_bytes += size
+
+    def _pump(self, one: Node, two: Node, both: bool) -> None:
+        """Instantaneous link: ask the ends that woke it, in turn, until they have nothing more for now."""
+        if two not in self.devices[one].neighbours:  # the link went down since it was woken
+            return
+        now, first, second = self.now, self.protocols[one], self.protocols[two]
+        first_asked, second_asked = True, both
+        room = 1 if self._loss else sys.maxsize
+        patience = self._patience
+        while first_asked or second_asked:
+            if first_asked:
+                packet = first.poll(two, now, room)
+                if packet is None:
+                    first_asked = False
+                else:
+                    self._carry(one, two, packet)
+            if second_asked:
+                packet = second.poll(one, now, room)
+                if packet is None:
+                    second_asked = False
+                else:
+                    self._carry(two, one, packet)
+            patience -= 1
+            if not patience:
+                raise ProtocolError(
+                    f"{type(first).__name__} never stops sending on one link at time {now:g}: "
+                    "its poll() must not offer again what its sent() was told of"
+                )
+
+    def _carry(self, sender: Node, receiver: Node, packet: Data) -> None:
+        record, loss = self.record, self._loss
+        arrived = not (loss and self._rng.random() < loss)
+        if arrived:
+            numbers = members(packet.messages)
+            record.forwards.extend((self.now, sender, receiver, len(numbers)))
+            record.forwarded_messages.extend(numbers)
+            self.protocols[receiver].receive(sender, packet, self.now)
+        else:
+            record.lost += 1
+        self.protocols[sender].sent(receiver, packet, arrived, self.now)
+        if self.control:
+            self._carry_control()
+
+    def _begin(self, one: Node, two: Node, _: bool = True) -> None:
+        """Limited link: if it is free, ask its ends in turn and put the first packet on its way."""
+        link = self._open.get((one, two) if one < two else (two, one))
+        if link is None or link.frame is not None:
+            return
+        turn, other = link.ends
+        for sender, receiver in ((turn, other), (other, turn)):
+            packet = self.protocols[sender].poll(receiver, self.now, 1)
+            if packet is not None:
+                break
+        else:
+            link.carried = 0.0
+            if self._settles and not link.settled:
+                link.settled = True
+                self.protocols[min(one, two)].settled(max(one, two), self.now)
+                self.protocols[max(one, two)].settled(min(one, two), self.now)
+            return
+        rate = self._links.rate
+        assert rate is not None
+        if not link.carried:
+            link.busy_since = self.now
+        link.carried += packet.messages.bit_count() if self._links.unit == "messages/s" else 8 * self._size(packet)
+        link.frame = (sender, receiver, packet)
+        link.ends = (receiver, sender)
+        self.at(link.busy_since + link.carried / rate, Rank.ARRIVAL, self._arrive, link)
+
+    def _arrive(self, _: int, link: Link) -> None:
+        if link.frame is None:  # the contact ended first
+            return
+        sender, receiver, packet = link.frame
+        link.frame = None
+        self._carry(sender, receiver, packet)
+        self.awake.append((sender, receiver))
+
+    def out_of_band(self, sender: Node, receiver: Node, packet: Packet) -> None:
+        """Send a packet that needs no contact."""
+        loss = self._links.out_of_band_loss
+        self.record.out_of_band_packets += 1
+        self.record.out_of_band_bytes += self._size(packet)
+        if not (loss and self._rng.random() < loss):
+            later = self.now + self._links.out_of_band_delay
+            self.at(later, Rank.ARRIVAL, self._arrive_out_of_band, (sender, receiver, packet))
+
+    def _size(self, packet: Packet) -> int:
+        if isinstance(packet, Control):
+            return packet.size
+        assert isinstance(packet, Data)
+        return sum(self.messages[number].size for number in members(packet.messages))
+
+    def _arrive_out_of_band(self, _: int, sent: tuple[Node, Node, Packet]) -> None:
+        sender, receiver, packet = sent
+        if self.devices[receiver].up:
+            self.protocols[receiver].receive_out_of_band(sender, packet, self.now)

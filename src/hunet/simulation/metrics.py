@@ -1,0 +1,148 @@
+"""Metrics: from what a run left behind to the numbers that people compare.
+
+Everything is counted over (publication, interested subscriber) pairs. A node is *interested* in a publication if it
+was subscribed to its topic at some instant of the publication's life within the run; the publisher never is. A pair is
+*reachable* if some chain of contacts could have brought the message while the node was subscribed: the bound of
+``hunet.simulation.bound``. All formulas stand in ``docs/metrics.md`` under the names used here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from hunet.simulation.bound import earliest_arrivals
+from hunet.simulation.record import Record, columns, spread
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hunet.model import Contacts, Workload
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Copies", "Deliveries", "Pairs", "copies", "deliveries", "interested_pairs"]
+
+
+class Pairs(NamedTuple):
+    """All interested pairs, by (publication, node), and when each could have been served at the earliest."""
+
+    publication: Ints
+    node: Ints
+    reachable: Floats
+    """Earliest possible delivery; infinite if there is none."""
+
+
+class Deliveries(NamedTuple):
+    """The first delivery of each publication at each node, in order of time."""
+
+    time: Floats
+    node: Ints
+    publication: Ints
+    hops: Ints
+    repeated: int
+    """Further deliveries of the same at the same node: only a crash, which forgets, can cause them."""
+
+
+class Copies(NamedTuple):
+    """Every copy that was ever stored: where, of what, from when to when, and why it went."""
+
+    node: Ints
+    publication: Ints
+    start: Floats
+    end: Floats
+    reason: Ints
+    """Number in ``Record.reasons``; -1 if it was still there at the end."""
+
+
+def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pairs:
+    """Who wanted what, and when each could have had it."""
+    nodes = len(contacts.names)
+    created = np.array([p.time for p in workload.publications])
+    expires = np.array([np.inf if p.ttl is None else p.time + p.ttl for p in workload.publications])
+    publisher = np.array([p.node for p in workload.publications], np.int64)
+    by_topic: dict[str, list[int]] = {}
+    for number, said in enumerate(workload.publications):
+        by_topic.setdefault(said.topic, []).append(number)
+    # One row per subscription interval and publication on its topic that it meets.
+    parts: list[tuple[Ints, Ints, Floats, Floats]] = []
+    for wanted in workload.subscriptions:
+        said_on_topic = np.array(by_topic.get(wanted.topic, ()), np.int64)
+        first = np.maximum(created[said_on_topic], wanted.start)
+        last = np.minimum(np.minimum(expires[said_on_topic], wanted.end), end)
+        met = (first <= last) & (publisher[said_on_topic] != wanted.node)
+        publications = said_on_topic[met]
+        parts.append((publications, np.full(len(publications), wanted.node, np.int64), first[met], last[met]))
+    if not parts:
+        return Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    publication, node, first, last = (np.concatenate([part[column] for part in parts]) for column in range(4))
+
+    asked = [0] * nodes
+    for number, who in zip(publication.tolist(), node.tolist(), strict=True):
+        asked[who] |= 1 << number
+    arrived_message, arrived_node, arrived_time = earliest_arrivals(contacts, workload.publications, asked)
+    key = publication * nodes + node
+    arrival = np.full(len(key), np.inf)
+    place, found = _find(arrived_message * nodes + arrived_node, key)
+    arrival[found] = arrived_time[place]
+    served = np.maximum(arrival, first)
+    served[served > last] = np.inf
+
+    # A pair with several subscription intervals counts once, served in the first that works.
+    pairs, back = np.unique(key, return_inverse=True)
+    earliest = np.full(len(pairs), np.inf)
+    np.minimum.at(earliest, back, served)
+    return Pairs(pairs // nodes, pairs % nodes, earliest)
+
+
+def deliveries(record: Record, nodes: int) -> Deliveries:
+    """First deliveries; the record has all of them in order of time."""
+    time, node, publication, hops = columns(record.deliveries, 4)
+    _, first = np.unique(publication * nodes + node, return_index=True)
+    first.sort()
+    return Deliveries(
+        time[first],
+        node[first].astype(np.int64),
+        publication[first].astype(np.int64),
+        hops[first].astype(np.int64),
+        len(time) - len(first),
+    )
+
+
+def copies(record: Record, workload: Workload, nodes: int, end: float) -> Copies:
+    """Match what was stored with what was removed, the n-th with the n-th for each node and publication."""
+    stored_time, stored_node, publication = spread(record.stored, 3, record.stored_messages)
+    removed_time, removed_node, removed_publication, removed_reason = columns(record.removed, 4)
+    stored_key = publication * nodes + stored_node.astype(np.int64)
+    removed_key = (removed_publication * nodes + removed_node).astype(np.int64)
+    expires = np.array([np.inf if p.ttl is None else p.time + p.ttl for p in workload.publications])
+    gone = np.minimum(expires[publication], end) if len(publication) else np.empty(0)
+    reason = np.full(len(gone), -1)
+    if len(removed_key):
+        nth_stored, nth_removed = _nth(stored_key), _nth(removed_key)
+        most = int(max(nth_stored.max(), nth_removed.max())) + 1
+        place, found = _find(removed_key * most + nth_removed, stored_key * most + nth_stored)
+        gone[found], reason[found] = removed_time[place], removed_reason[place]
+    return Copies(stored_node.astype(np.int64), publication, stored_time, gone, reason)
+
+
+def _find(keys: Ints, asked: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Where each asked key stands among distinct keys, for those that do, and which do."""
+    order = np.argsort(keys)
+    place = np.searchsorted(keys[order], asked)
+    found = place < len(keys)
+    found[found] = keys[order[place[found]]] == asked[found]
+    return order[place[found]], found
+
+
+def _nth(key: Ints) -> Ints:
+    """How many equal keys stand before each key."""
+    order = np.argsort(key, kind="stable")
+    fresh = np.ones(len(key), bool)
+    fresh[1:] = key[order][1:] != key[order][:-1]
+    first = np.maximum.accumulate(np.where(fresh, np.arange(len(key)), 0))
+    nth = np.empty(len(key), np.int64)
+    nth[order] = np.arange(len(key)) - first
+    return nth
