@@ -10,6 +10,8 @@ hunet.model.errors.ConfigurationError: no protocol 'pusch': did you mean 'push'?
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from hunet.model import ConfigurationError, did_you_mean
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.pull import Pull
@@ -26,8 +28,16 @@ PROTOCOLS: dict[str, type[Protocol]] = {
 
 
 def protocol_class(name: str) -> type[Protocol]:
-    """The class of a protocol by its name."""
-    try:
+    """The class of a protocol by its name, or as ``module:Class`` for one that is not part of hunet."""
+    if name in PROTOCOLS:
         return PROTOCOLS[name]
-    except KeyError:
-        raise ConfigurationError(f"no protocol '{name}': {did_you_mean(name, PROTOCOLS)}") from None
+    module, colon, kind = name.partition(":")
+    if not colon:
+        raise ConfigurationError(f"no protocol '{name}': {did_you_mean(name, PROTOCOLS)}")
+    try:
+        found = getattr(import_module(module), kind)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(f"no protocol '{name}': {error}") from None
+    if not (isinstance(found, type) and issubclass(found, Protocol)):
+        raise ConfigurationError(f"'{name}' is not a protocol: it must derive from hunet.Protocol")
+    return found

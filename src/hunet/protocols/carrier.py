@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import Data, Driver, Interests, Packet, Protocol, Seen
+from hunet.protocols.contract import Control, Data, Driver, Interests, Packet, Protocol, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,10 +90,9 @@ class Carrier(Protocol):
 
     # The contract -------------------------------------------------------------------------------------------------
 
-    def link_up(self, peer: Node, now: float) -> None:  # noqa: ARG002
-        if self.tells_interests:
-            self.driver.send(peer, Interests(tuple(sorted(self.topics))))
-        self.driver.send(peer, Seen(self.seen))
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        seen = Seen(self.seen)
+        return (Interests(tuple(sorted(self.topics))), seen) if self.tells_interests else (seen,)
 
     def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
         self.known.pop(peer, None)

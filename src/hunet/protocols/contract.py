@@ -22,8 +22,9 @@ once, in order, and their bytes are counted. Data packets carry messages and tak
 link there is ``room`` for one message in a packet; on an instantaneous one, for as many as the protocol likes, so that
 an exchange of a thousand messages can be a few operations on sets.
 
-A contact, seen from one end, is ``link_up``, then any number of ``receive``, ``poll`` and ``sent``, then ``settled``
-once (when neither end has anything left to send, at the latest just before the link goes down), then ``link_down``.
+A contact, seen from one end, is ``link_up`` (whose answer is this end's greeting), then any number of ``receive``,
+``poll`` and ``sent``, then ``settled`` once (when neither end has anything left to send, at the latest just before the
+link goes down), then ``link_down``.
 A protocol never learns in advance when a contact will end.
 
 Iteration is always in an explicit order (dicts keep theirs; sets are sorted first), so that the same events give the
@@ -167,8 +168,9 @@ class Protocol:
         """The application publishes a message."""
         raise NotImplementedError
 
-    def link_up(self, peer: Node, now: float) -> None:
-        """A contact with ``peer`` begins."""
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        """A contact with ``peer`` begins: what this end says first. Both ends speak before either hears the other."""
+        return ()
 
     def link_down(self, peer: Node, now: float) -> None:
         """The contact with ``peer`` has ended."""

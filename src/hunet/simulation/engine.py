@@ -289,9 +289,19 @@ class Engine:
         self.devices[two].neighbours.add(one)
         if self._limited:
             self._open[one, two] = Link(one, two)
-        first.link_up(two, now)
-        second.link_up(one, now)
-        self._settle()
+        greeting, answer = first.link_up(two, now), second.link_up(one, now)
+        record, loss, luck = self.record, self._loss, self._rng.random
+        record.control_packets += len(greeting) + len(answer)
+        for packet in greeting:
+            record.control_bytes += packet.size
+            if not loss or luck() >= loss:
+                second.receive(one, packet, now)
+        for packet in answer:
+            record.control_bytes += packet.size
+            if not loss or luck() >= loss:
+                first.receive(two, packet, now)
+        if self.control or self.awake:
+            self._settle()
         if self._settles and not self._limited:
             first.settled(two, now)
             second.settled(one, now)
@@ -330,17 +340,13 @@ class Engine:
                 self._carry_control()
 
     def _carry_control(self) -> None:
-        control, protocols, loss, now = self.control, self.protocols, self._loss, self.now
-        packets = size = 0
+        control, protocols, record, loss, now = self.control, self.protocols, self.record, self._loss, self.now
         while control:
             sender, receiver, packet = control.popleft()
-            packets += 1
-            size += packet.size
-            if loss and self._rng.random() < loss:
-                continue
-            protocols[receiver].receive(sender, packet, now)
-        self.record.control_packets += packets
-        self.record.control_bytes += size
+            record.control_packets += 1
+            record.control_bytes += packet.size
+            if not loss or self._rng.random() >= loss:
+                protocols[receiver].receive(sender, packet, now)
 
     def _pump(self, one: Node, two: Node, both: bool) -> None:
         """Instantaneous link: ask the ends that woke it, in turn, until they have nothing more for now."""

@@ -4,7 +4,7 @@ The first line is the run's name and its nodes, then one line per message, then 
 time, the node, and either ``in`` (what the protocol was told) or ``out`` (what it did in answer):
 
     {"t": 20.0, "node": "1", "in": "link_up", "peer": "2"}
-    {"t": 20.0, "node": "1", "out": "send", "peer": "2", "packet": {"kind": "Seen", "messages": ["m0"]}}
+    {"t": 20.0, "node": "1", "out": "greeting", "packet": {"kind": "Seen", "messages": ["m0"]}}
 
 Since what a protocol does is a function of what it is shown, the log can be replayed without a simulator:
 :func:`replay` shows the same events to new protocol objects and demands the same actions, line by line.
@@ -167,8 +167,11 @@ class _WatchedProtocol(Protocol):
     def publish(self, message: Message, now: float) -> None:
         self._in("publish", now, message=message.id).publish(message, now)
 
-    def link_up(self, peer: Node, now: float) -> None:
-        self._in("link_up", now, peer=self._log.names[peer]).link_up(peer, now)
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        greeting = self._in("link_up", now, peer=self._log.names[peer]).link_up(peer, now)
+        for packet in greeting:
+            self._log.write(now, self.node, {"out": "greeting", "packet": self._log.plain(packet)})
+        return greeting
 
     def link_down(self, peer: Node, now: float) -> None:
         self._in("link_down", now, peer=self._log.names[peer]).link_down(peer, now)

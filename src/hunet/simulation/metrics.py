@@ -3,7 +3,7 @@
 Everything is counted over (publication, interested subscriber) pairs. A node is *interested* in a publication if it
 was subscribed to its topic at some instant of the publication's life within the run; the publisher never is. A pair is
 *reachable* if some chain of contacts could have brought the message while the node was subscribed: the bound of
-``hunet.simulation.bound``. All formulas stand in ``docs/metrics.md`` under the names used here.
+``hunet.simulation.bound``. All definitions stand in ``docs/results.md`` under the names used here.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -
         if name in lines:
             raise row.error(f"the id '{name}' was already used in line {lines[name]}: ids must differ")
         lines[name] = row.line
-        size, ttl = row.number("size", 140), row.number("ttl", inf)
+        size, ttl = row.number("size", 140.0), row.number("ttl", inf)
         if not size.is_integer():
             raise row.error(f"size must be a whole number of bytes, not {size:g}")
         time = row.number("time")

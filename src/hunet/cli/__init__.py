@@ -1,0 +1,75 @@
+"""The ``hunet`` command: each subcommand parses, calls one function of a room, and prints.
+
+Nothing heavy is imported here: ``hunet --help`` answers at once, and a command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from hunet.cli import run as run_command
+from hunet.cli import tools
+from hunet.cli.world import app as world_app
+
+__all__ = ["app", "main"]
+
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="hunet",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    help="""Socially-aware publish/subscribe for human networks.
+
+    People carry devices, devices meet, and messages travel from hand to hand to whoever subscribed to them. hunet
+    replays who met whom (a contact trace, or a made-up world) and shows how well a protocol serves the subscribers.
+
+    Start with: hunet demo
+    """,
+)
+app.command("run")(run_command.run)
+app.command("demo")(tools.demo)
+app.command("protocols")(tools.protocols)
+app.add_typer(world_app, name="world")
+app.command("convert")(tools.convert)
+app.command("replay-log")(tools.replay_log)
+
+
+@app.callback(invoke_without_command=True)
+def hunet(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"hunet {installed('hunet')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; errors of ours are one line on standard error and a non-zero exit."""
+    sys.path.insert(0, "")  # a protocol of one's own (--protocol module:Class) lies in the current folder
+    try:
+        app()
+    except SystemExit as stop:
+        if stop.code == _INTERRUPTED:
+            _complain("interrupted; nothing was left half-written")
+        raise
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone: there is nobody to tell
+        sys.exit(141)
+    except MemoryError:
+        _complain("out of memory: use fewer messages or a shorter trace")
+        sys.exit(1)
+    except Exception as error:
+        from hunet.model.errors import HunetError
+
+        if not isinstance(error, HunetError):
+            raise
+        _complain(str(error))
+        sys.exit(1)
+
+
+def _complain(problem: str) -> None:
+    typer.echo(f"hunet: {problem}", err=True)

@@ -1,0 +1,189 @@
+"""``hunet run``: one protocol on one contact table."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["run"]
+
+_WHAT, _LOAD, _OUT = "What to run", "What people say, and what can go wrong", "Where results go"
+
+
+def run(
+    contacts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_WHAT,
+            help="Contact table (.parquet, .csv), The ONE's events, or the folder of an import.",
+        ),
+    ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="Instead of a file: a world (see hunet world)."),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="One of hunet protocols. [default: push]"),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(rich_help_panel=_WHAT, help="Seed of everything random. [default: 1]")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            rich_help_panel=_WHAT,
+            help="A parameter of the protocol, or workload.NAME, links.NAME, world.NAME; repeat as needed.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=_WHAT, help="TOML file with any of this; options win."),
+    ] = None,
+    publications: Annotated[
+        str | None,
+        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="id,time,node,topic and if wanted size,ttl."),
+    ] = None,
+    subscriptions: Annotated[
+        str | None,
+        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="node,topic and if wanted from,until."),
+    ] = None,
+    messages: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=_LOAD, help="Publications of a generated workload. [default: 100]"),
+    ] = None,
+    topics: Annotated[
+        int | None, typer.Option(rich_help_panel=_LOAD, help="Topics of a generated workload. [default: 10]")
+    ] = None,
+    ttl: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", rich_help_panel=_LOAD, help="Life of generated messages."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            rich_help_panel=_LOAD,
+            help="What a link carries: a number with messages/s, bits/s, kbits/s or Mbits/s. [default: unlimited]",
+        ),
+    ] = None,
+    loss: Annotated[
+        float | None, typer.Option(rich_help_panel=_LOAD, help="Probability that a link loses a packet.")
+    ] = None,
+    crash: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NODE@TIME[+DOWN]",
+            rich_help_panel=_LOAD,
+            help="A device that forgets everything, and is back after DOWN seconds; repeat as needed.",
+        ),
+    ] = None,
+    train: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", rich_help_panel=_LOAD, help="Share of the trace in which protocols only watch."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", rich_help_panel=_OUT, help="Folder for summary.json and tables."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the summary as JSON, for programs.")
+    ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_OUT,
+            help="Write every event and action as JSON lines (.jsonl, .jsonl.gz); see hunet replay-log.",
+        ),
+    ] = None,
+) -> None:
+    """Run one protocol on the contacts of a file or of a world, and say how well subscribers were served.
+
+    Without files the workload is generated from the seed; all protocols see the same one under the same seed.
+
+    Example: hunet run --contacts trace.csv --protocol spray-and-wait --set copies=4 --seed 1
+    """
+    from hunet.cli.settings import Settings, parse_crash
+
+    given = Settings.from_toml(config) if config else Settings()
+    for name, value in {
+        "contacts": contacts,
+        "protocol": protocol,
+        "seed": seed,
+        "publications": publications,
+        "subscriptions": subscriptions,
+        "train": train,
+    }.items():
+        if value is not None:
+            setattr(given, name, value)
+    if contacts:
+        given.world = {}
+    if world:
+        given.world["name"], given.contacts = world, None
+    for name, value in {"messages": messages, "topics": topics, "ttl": ttl}.items():
+        if value is not None:
+            given.workload[name] = value
+    if rate is not None:
+        given.links |= _rate(rate)
+    if loss is not None:
+        given.links["loss"] = loss
+    for text in settings or []:
+        given.set(text)
+    given.crash += [parse_crash(text) for text in crash or []]
+
+    from hunet.cli.progress import progress_bar
+    from hunet.model import from_mapping
+    from hunet.simulation import Links, open_log
+    from hunet.simulation import run as simulate
+
+    met = given.load_contacts()
+    workload = given.load_workload(met)
+    with ExitStack() as stack:
+        event_log = stack.enter_context(open_log(log)) if log else None
+        progress = stack.enter_context(progress_bar(given.protocol))
+        result = simulate(
+            met,
+            workload,
+            given.protocol,
+            seed=given.seed,
+            links=from_mapping(Links, given.links),
+            crashes=given.load_crashes(met),
+            train=given.train,
+            log=event_log,
+            progress=progress,
+            **given.parameters,
+        )
+    if out:
+        result.save(out)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"name": result.name, **result.summary}, indent=2))
+    else:
+        from hunet.report.tables import print_summary
+
+        print_summary(result)
+
+
+def _rate(text: str) -> dict[str, object]:
+    import re
+
+    from hunet.model.errors import ConfigurationError
+
+    units = {"messages/s": (1.0, "messages/s"), "bits/s": (1.0, "bits/s"), "kbits/s": (1e3, "bits/s")}
+    units["Mbits/s"] = (1e6, "bits/s")
+    found = re.fullmatch(r"\s*([0-9.eE+]+)\s*(\S+)\s*", text)
+    if not found or found[2] not in units:
+        raise ConfigurationError(f"--rate {text}: write a number and one of {', '.join(units)}, e.g. '50 messages/s'")
+    factor, unit = units[found[2]]
+    try:
+        return {"rate": float(found[1]) * factor, "unit": unit}
+    except ValueError:
+        raise ConfigurationError(f"--rate {text}: '{found[1]}' is not a number") from None

@@ -1,0 +1,162 @@
+"""What a run is told: from a TOML file, from options, from ``--set``; the command line wins over the file.
+
+A TOML file may hold everything that options can say::
+
+    contacts = "trace.csv"           # or a [world] with a name and parameters
+    protocol = "spray-and-wait"
+    seed = 1
+    [parameters]                     # the protocol's
+    copies = 4
+    [workload]                       # a generated one; or publications = "P.csv", subscriptions = "S.csv" above
+    messages = 1000
+    [links]
+    rate = 50
+    [[crash]]
+    node = "7"
+    time = 3600
+    down = 60
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hunet.model.errors import ConfigurationError, InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from hunet.model import Contacts, Workload
+    from hunet.simulation import Crash
+
+__all__ = ["Settings", "read_toml", "split_setting"]
+
+_TABLES = ("parameters", "workload", "links", "world")
+_PLAIN = ("contacts", "protocol", "seed", "train", "publications", "subscriptions")
+
+
+@dataclass
+class Settings:
+    """Everything that names a run, as it was given."""
+
+    contacts: str | None = None
+    protocol: str = "push"
+    seed: int = 1
+    train: float = 0.0
+    publications: str | None = None
+    subscriptions: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    workload: dict[str, Any] = field(default_factory=dict)
+    links: dict[str, Any] = field(default_factory=dict)
+    world: dict[str, Any] = field(default_factory=dict)
+    crash: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def from_toml(cls, path: Path) -> Settings:
+        """Read a file; paths in it are relative to the file."""
+        given = read_toml(path)
+        known = (*_PLAIN, *_TABLES, "crash")
+        for key, value in given.items():
+            if key not in known:
+                raise InputError(path, f"no key '{key}': {did_you_mean(key, known)}")
+            if (key in _TABLES) != isinstance(value, dict):
+                raise InputError(path, f"'{key}' must {'be a table' if key in _TABLES else 'not be a table'}")
+        for key in ("contacts", "publications", "subscriptions"):
+            if key in given:
+                given[key] = str(path.parent / str(given[key]))
+        return cls(**given)
+
+    def set(self, text: str) -> None:
+        """``name=value`` for the protocol; ``workload.name=value``, ``links.``, ``world.`` for the rest."""
+        name, value = split_setting(text)
+        table, dot, rest = name.partition(".")
+        if dot and table not in _TABLES:
+            raise ConfigurationError(f"--set {text}: no group '{table}': {did_you_mean(table, _TABLES)}")
+        (getattr(self, table) if dot else self.parameters)[rest if dot else name] = value
+
+    def load_contacts(self) -> Contacts:
+        """From the file or the world that was named."""
+        if self.contacts and self.world:
+            raise ConfigurationError("name either contacts or a world, not both")
+        if self.world:
+            from hunet.worlds import make_world
+
+            given = dict(self.world)
+            if "name" not in given:
+                raise ConfigurationError("which world? Give --world NAME, or a name in the table [world]")
+            return make_world(given.pop("name"), int(given.pop("seed", self.seed)), **given)
+        if not self.contacts:
+            raise ConfigurationError("whose contacts? Give --contacts FILE or --world NAME")
+        from hunet.worlds.contact_files import read_contacts
+
+        return read_contacts(self.contacts)
+
+    def load_workload(self, contacts: Contacts) -> Workload:
+        """From the files that were named, or generated."""
+        from hunet.simulation import make_workload, read_workload
+
+        if not self.publications and not self.subscriptions:
+            return make_workload(contacts, self.seed, **self.workload)
+        if not (self.publications and self.subscriptions):
+            raise ConfigurationError("a workload from files needs both --publications and --subscriptions")
+        if self.workload:
+            raise ConfigurationError("a workload from files takes no parameters of a generated one")
+        return read_workload(contacts, Path(self.publications), Path(self.subscriptions))
+
+    def load_crashes(self, contacts: Contacts) -> list[Crash]:
+        """Crashes with their nodes' numbers."""
+        from hunet.simulation import Crash
+
+        number = {name: i for i, name in enumerate(contacts.names)}
+        crashes = []
+        for given in self.crash:
+            unknown = set(given) - {"node", "time", "down"}
+            if unknown or not {"node", "time"} <= set(given):
+                raise ConfigurationError(f"a crash has node, time and if wanted down, not {sorted(given)}")
+            node = str(given["node"])
+            if node not in number:
+                raise ConfigurationError(f"crash of node '{node}', which has no contacts: {did_you_mean(node, number)}")
+            crash = Crash(number[node], float(given["time"]), float(given.get("down", 0)))
+            if crash.time < 0 or crash.down < 0:
+                raise ConfigurationError(f"crash of node '{node}': times must not be negative")
+            crashes.append(crash)
+        return crashes
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as it is."""
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(path, "no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(path, f"is not TOML: {error}") from None
+
+
+def split_setting(text: str) -> tuple[str, Any]:
+    """Take NAME=VALUE apart; lists and tables are written as in TOML."""
+    import tomllib
+
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name:
+        raise ConfigurationError(f"--set {text}: write NAME=VALUE")
+    if not value.startswith(("[", "{")):
+        return name, value
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"--set {text}: {error}") from None
+
+
+def parse_crash(text: str) -> dict[str, Any]:
+    """NODE@TIME or NODE@TIME+DOWN, in seconds."""
+    node, _, when = text.rpartition("@")
+    time, _, down = when.partition("+")
+    try:
+        return {"node": node, "time": float(time), "down": float(down or 0)}
+    except ValueError:
+        raise ConfigurationError(f"--crash {text}: write NODE@TIME or NODE@TIME+DOWN, in seconds") from None

@@ -1,0 +1,232 @@
+"""``hunet world``: make the contacts, and the movement, of a synthetic world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from hunet.model.contacts import Contacts
+
+__all__ = ["app"]
+
+_SUMMARIES = {
+    "community": "Hosts drawn to the squares of their friends (SocialCast, Table I).",
+    "waypoint": "Random waypoint, from goal to uniform goal (social election).",
+    "slaw": "Least-action walks between fractal waypoints (social election).",
+    "campus": "Students between classes, dormitories and the library (MOPS).",
+}
+_LONGEST_DEFAULT = 24
+
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Seed of everything random; the same seed gives the same bytes (default 1)."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the world; repeat as needed."),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="TOML file with world, seed and a table named parameters; --set and --seed win."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write the contacts: .parquet, .csv or .one, also with .gz."),
+]
+Positions = Annotated[Path | None, typer.Option(help="Write the movement, for drawing and for other simulators.")]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", help="Format of --positions: ns2, one or csv (default: by the file's name)."),
+]
+Step = Annotated[float, typer.Option(help="Seconds between the samples of The ONE's movement format.")]
+
+
+class _Sinks(NamedTuple):
+    """Where the results go."""
+
+    output: Path | None
+    positions: Path | None
+    format: str | None
+    step: float
+
+
+class _GroupHelp(TyperGroup):
+    """Help that ends with the parameters of all worlds."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        _print_parameters(_SUMMARIES)
+
+
+class _WorldHelp(TyperCommand):
+    """Help that ends with the parameters of one world."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        _print_parameters([str(self.name)])
+
+
+app = typer.Typer(
+    name="world",
+    cls=_GroupHelp,
+    help="Make a synthetic world: people who move, and whom they meet. "
+    "Name it here, or in a TOML file given with --config.",
+    invoke_without_command=True,
+)
+
+
+@app.callback()
+def world(
+    ctx: typer.Context,
+    *,
+    seed: Seed = None,
+    settings: Settings = None,
+    config: Config = None,
+    output: Output = None,
+    positions: Positions = None,
+    positions_format: Format = None,
+    step: Step = 1.0,
+) -> None:
+    """Make the world that the configuration names, or list all worlds."""
+    given = seed is not None or bool(settings or config or output or positions or positions_format)
+    if ctx.invoked_subcommand is None:
+        if not given:
+            typer.echo(ctx.get_help())
+            return
+        sinks = _Sinks(output, positions, positions_format, step)
+        _make(None, seed, settings, config, sinks)
+    elif given:
+        from hunet.model.errors import ConfigurationError
+
+        raise ConfigurationError(f"options go after the world's name: hunet world {ctx.invoked_subcommand} ...")
+
+
+def _command(name: str) -> Callable[..., None]:
+    """Make the command of one world."""
+
+    def make(
+        *,
+        seed: Seed = None,
+        settings: Settings = None,
+        config: Config = None,
+        output: Output = None,
+        positions: Positions = None,
+        positions_format: Format = None,
+        step: Step = 1.0,
+    ) -> None:
+        _make(name, seed, settings, config, _Sinks(output, positions, positions_format, step))
+
+    return make
+
+
+for _name, _summary in _SUMMARIES.items():
+    app.command(_name, cls=_WorldHelp, help=_summary)(_command(_name))
+
+
+def _make(name: str | None, seed: int | None, settings: list[str] | None, config: Path | None, sinks: _Sinks) -> None:
+    from hunet.model.errors import ConfigurationError
+    from hunet.worlds import make_movement, write_movement
+    from hunet.worlds.movement_files import format_of
+
+    named, configured_seed, parameters = _configured(config) if config else (None, None, {})
+    if name is None and named is None:
+        raise ConfigurationError(f"which world? Name one: hunet world {'|'.join(_SUMMARIES)} ...")
+    if name is not None and named not in (None, name):
+        raise ConfigurationError(f"{config} names the world '{named}', the command line '{name}': drop one of them")
+    parameters |= dict(_setting(each) for each in settings or [])
+    chosen_seed = next((each for each in (seed, configured_seed) if each is not None), 1)
+    if sinks.positions:
+        format_of(sinks.positions, sinks.format)  # before the work, not after it
+    movement = make_movement(name or str(named), chosen_seed, **parameters)
+    if sinks.positions:
+        write_movement(movement, sinks.positions, sinks.format, step=sinks.step)
+    if sinks.output or not sinks.positions:
+        contacts = movement.contacts()
+        if sinks.output:
+            from hunet.worlds.contact_files import write_contacts
+
+            write_contacts(contacts, sinks.output)
+        _print_summary(contacts)
+
+
+def _configured(path: Path) -> tuple[str | None, int | None, dict[str, Any]]:
+    """Read the name of the world, the seed and the parameters from a TOML file."""
+    import tomllib
+
+    from hunet.model.errors import InputError, did_you_mean
+
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read ({error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(path, f"is not TOML: {error}") from None
+    kinds: dict[str, type] = {"world": str, "seed": int, "parameters": dict}
+    for key, value in content.items():
+        if key not in kinds:
+            raise InputError(path, f"no key '{key}': {did_you_mean(key, kinds)}")
+        if not isinstance(value, kinds[key]):
+            raise InputError(path, f"'{key}' must be of type {kinds[key].__name__}, not {value!r}")
+    return content.get("world"), content.get("seed"), content.get("parameters", {})
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Take NAME=VALUE apart; lists and tables are written as in TOML."""
+    import tomllib
+
+    from hunet.model.errors import ConfigurationError
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ConfigurationError(f"--set {text}: write NAME=VALUE")
+    if not value.strip().startswith(("[", "{")):
+        return name.strip(), value.strip()
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"--set {text}: {error}") from None
+
+
+def _print_summary(contacts: Contacts) -> None:
+    from hunet.worlds import contact_statistics
+
+    found = contact_statistics(contacts)
+    typer.echo(
+        f"{contacts.about['world']}, seed {contacts.about['seed']}: {len(contacts.names)} nodes, "
+        f"{found.contacts:,} contacts in {contacts.span[1]:,.0f} s, mean degree {found.mean_degree:.2f}"
+    )
+
+
+def _print_parameters(names: Iterable[str]) -> None:
+    """Print a table for each world: what can be set, its default, its unit and what it means."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from hunet.worlds import WORLDS
+
+    for name in names:
+        table = Table(title=f"{name}: {WORLDS[name].summary}", title_justify="left", box=box.SIMPLE_HEAD)
+        for heading in ("parameter", "default", "unit", "meaning"):
+            table.add_column(heading, overflow="fold", no_wrap=heading == "parameter")
+        for row in WORLDS[name].describe():
+            meaning = f"{row.help} ({row.symbol})" if row.symbol else row.help
+            if "|" in row.kind:
+                meaning += f": {row.kind.replace('|', ', ')}"
+            table.add_row(row.name, _shown(row.default), row.unit, meaning)
+        Console(markup=False, highlight=False).print(table, markup=False)
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, dict):
+        return f"{len(default)} rows"
+    if not isinstance(default, tuple):
+        return str(default)
+    text = ", ".join(map(str, default))
+    return text if len(text) <= _LONGEST_DEFAULT else f"{len(default)} entries"

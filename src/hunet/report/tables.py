@@ -1,0 +1,138 @@
+"""Tables for a terminal."""
+
+from __future__ import annotations
+
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hunet.model import Parameter
+    from hunet.simulation.result import Result
+
+__all__ = ["Comparison", "print_comparison", "print_parameters", "print_summary"]
+
+_SHOWN = (
+    ("delivery_ratio", "delivery ratio", "of all (publication, interested subscriber) pairs"),
+    ("reachable_ratio", "reachable bound", "what contacts allow at best"),
+    ("latency_avg", "delay, mean", ""),
+    ("latency_med", "delay, median", ""),
+    ("hopcount_avg", "hops, mean", ""),
+    ("relayed", "data packets", "messages that changed hands"),
+    ("overhead_ratio", "overhead ratio", "further packets per delivery"),
+    ("control_bytes", "control bytes", ""),
+    ("copies_avg", "copies per message", "devices that ever held or received it"),
+    ("efficiency", "efficiency", "share of the receivers that wanted it"),
+    ("dropped_overflow", "dropped: full buffer", "copies"),
+    ("dropped_expired", "dropped: old age", "copies"),
+    ("aborted", "cut off", "packets under way when a contact ended"),
+)
+_SECONDS = ("latency_avg", "latency_med")
+_RATIOS = ("delivery_ratio", "reachable_ratio", "efficiency")
+
+
+def print_summary(result: Result) -> None:
+    """One run as a table."""
+    name, summary = result.name, result.summary
+    title = f"{name['protocol']}, seed {name['seed']}: {summary['created']} publications, {summary['pairs']} pairs"
+    table = Table(title=title, box=box.SIMPLE, show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+    for key, label, remark in _SHOWN:
+        table.add_row(label, _text(key, summary[key]), remark)
+    Console().print(table)
+
+
+def print_parameters(name: str, summary: str, parameters: Iterable[Parameter]) -> None:
+    """What can be set, as a table."""
+    console = Console()
+    console.print(f"[bold]{name}[/bold]  {summary}", highlight=False)
+    table = Table(box=box.SIMPLE)
+    for heading in ("parameter", "symbol", "default", "values", "meaning"):
+        table.add_column(heading)
+    for row in parameters:
+        default = "none" if row.default is None else str(row.default)
+        meaning = row.help + (f" ({row.source})" if row.source else "")
+        table.add_row(row.name, row.symbol, f"{default} {row.unit}".strip(), row.kind, meaning)
+    console.print(table)
+
+
+class Comparison:
+    """Runs of several protocols over common random numbers."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, list[dict[str, Any]]] = {}
+
+    def add(self, protocol: str, summary: dict[str, Any]) -> None:
+        self._runs.setdefault(protocol, []).append(summary)
+
+    def rows(self) -> dict[str, dict[str, dict[str, float | None]]]:
+        """For each protocol and metric, the mean and half the width of its 95 % confidence interval."""
+        return {
+            protocol: {key: _interval([run[key] for run in runs]) for key, _, _ in _SHOWN}
+            for protocol, runs in self._runs.items()
+        }
+
+
+def print_comparison(comparison: Comparison, title: str) -> None:
+    """Protocols side by side, best delivery first."""
+    rows = comparison.rows()
+    table = Table(title=title, box=box.SIMPLE, title_justify="left", caption_justify="left")
+    table.caption = "mean ± 95 % confidence over the runs; the bound is what contacts allow at best"
+    columns = (
+        "delivery_ratio",
+        "reachable_ratio",
+        "latency_avg",
+        "overhead_ratio",
+        "copies_avg",
+        "control_bytes",
+    )
+    labels = {key: label for key, label, _ in _SHOWN}
+    table.add_column("protocol")
+    for key in columns:
+        table.add_column(labels[key], justify="right")
+    for protocol in sorted(rows, key=lambda name: -(rows[name]["delivery_ratio"]["mean"] or 0)):
+        cells = []
+        for key in columns:
+            value, half = rows[protocol][key]["mean"], rows[protocol][key]["ci95"]
+            cells.append(_text(key, value) + (f" ± {_text(key, half)}" if half is not None else ""))
+        table.add_row(protocol, *cells)
+    Console().print(table)
+
+
+# Student's t for a two-sided 95 % interval, by degrees of freedom; 1.96 beyond.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+def _interval(values: list[float | None]) -> dict[str, float | None]:
+    known = [value for value in values if value is not None]
+    if not known:
+        return {"mean": None, "ci95": None}
+    if len(known) == 1:
+        return {"mean": known[0], "ci95": None}
+    freedom = len(known) - 1
+    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.96
+    return {"mean": mean(known), "ci95": student * stdev(known) / len(known) ** 0.5}
+
+
+def _text(key: str, value: float | None) -> str:
+    if value is None:
+        return "–"
+    if key in _SECONDS:
+        return _duration(value)
+    if key in _RATIOS:
+        return f"{value:.3f}"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.2f}"
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"

@@ -1,0 +1,216 @@
+"""The command line as people and programs use it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hunet import Contacts, write_contacts
+from hunet.cli import main
+
+RECORDS = [("a", "b", 0, 10), ("b", "c", 20, 30), ("c", "d", 40, 50)]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "trace.csv"
+    write_contacts(Contacts.from_records(RECORDS), path)
+    return path
+
+
+class Answer:
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """The command, in this process: hunet("run", "--json", ...)."""
+
+    def call(*words: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["hunet", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        seen = capfd.readouterr()
+        return Answer(int(stop.value.code or 0), seen.out, seen.err)
+
+    return call
+
+
+def test_help_teaches(hunet: Any) -> None:
+    answer = hunet("--help")
+    assert answer.status == 0
+    for command in ("run", "demo", "protocols", "world", "convert", "replay-log"):
+        assert command in answer.out
+    assert hunet("--version").out.startswith("hunet 0.")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import hunet.cli, sys; print(sorted({'numpy', 'pandas', 'pyarrow', 'pyspark', 'msgspec'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_run_on_a_file_prints_a_table_or_json(hunet: Any, trace: Path) -> None:
+    table = hunet("run", "--contacts", trace, "--protocol", "push", "--seed", 1)
+    assert table.status == 0
+    assert "delivery ratio" in table.out
+    assert "reachable bound" in table.out
+    summary = hunet("run", "--contacts", trace, "--protocol", "push", "--seed", 1, "--json").json
+    assert summary["delivery_ratio"] == summary["reachable_ratio"]
+    assert summary["name"]["protocol"] == "push"
+
+
+def test_a_workload_from_files_and_results_in_a_folder(hunet: Any, trace: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("id,time,node,topic\nhello,0,a,news\n")
+    (tmp_path / "s.csv").write_text("node,topic\nd,news\n")
+    files = ("--publications", tmp_path / "p.csv", "--subscriptions", tmp_path / "s.csv")
+    assert hunet("run", "--contacts", trace, *files, "--out", tmp_path / "out").status == 0
+    rows = pd.read_parquet(tmp_path / "out" / "deliveries.parquet")
+    assert rows[["publication", "node", "time", "hops"]].to_numpy().tolist() == [["hello", "d", 40.0, 3]]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["delivered"] == 1
+
+
+def test_parameters_from_options_from_set_and_from_a_file(hunet: Any, trace: Path, tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text(
+        'contacts = "trace.csv"\nprotocol = "spray-and-wait"\nseed = 5\n[parameters]\ncopies = 4\n'
+        '[workload]\nmessages = 7\n[links]\nrate = 2\n[[crash]]\nnode = "b"\ntime = 15\ndown = 2\n'
+    )
+    name = hunet("run", "--config", config, "--json").json["name"]
+    assert (name["protocol"], name["seed"], name["parameters"]["copies"]) == ("spray-and-wait", 5, 4)
+    assert name["workload"]["about"]["generated"]["messages"] == 7
+    assert name["links"]["rate"] == 2
+    assert name["crashes"] == [[1, 15.0, 2.0]]
+    words = ("--set", "copies=2", "--set", "workload.topics=3", "--set", "links.loss=0.5", "--rate", "5 kbits/s")
+    name = hunet("run", "--config", config, "--seed", 6, "--messages", 9, "--ttl", 60, *words, "--json").json["name"]
+    assert (name["seed"], name["parameters"]["copies"]) == (6, 2)
+    generated = name["workload"]["about"]["generated"]
+    assert (generated["messages"], generated["topics"], generated["ttl"]) == (9, 3, 60)
+    assert (name["links"]["rate"], name["links"]["unit"], name["links"]["loss"]) == (5000, "bits/s", 0.5)
+
+
+def test_a_world_instead_of_a_file(hunet: Any) -> None:
+    words = ("--world", "waypoint", "--set", "world.nodes=20", "--set", "world.duration=300", "--messages", 5, "--json")
+    answer = hunet("run", *words)
+    assert answer.json["name"]["contacts"]["nodes"] == 20
+
+
+def test_protocols_are_listed_with_symbols_and_defaults(hunet: Any) -> None:
+    listed = hunet("protocols", "--json").json
+    assert {"push", "pull", "spray-and-wait"} <= set(listed)
+    copies = next(row for row in listed["spray-and-wait"] if row["name"] == "copies")
+    assert (copies["symbol"], copies["default"]) == ("L", 8)
+    assert "copies" in hunet("protocols", "spray-and-wait").out
+
+
+def test_converting_there_and_back(hunet: Any, trace: Path, tmp_path: Path) -> None:
+    assert hunet("convert", trace, tmp_path / "t.one.gz").status == 0
+    assert hunet("convert", tmp_path / "t.one.gz", tmp_path / "back.csv").status == 0
+    assert (tmp_path / "back.csv").read_text() == trace.read_text()
+
+
+def test_an_event_log_replays(hunet: Any, trace: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    assert hunet("run", "--contacts", trace, "--log", log, "--crash", "b@15+3").status == 0
+    answer = hunet("replay-log", log)
+    assert answer.status == 0
+    assert "every action the same" in answer.out
+    lines = log.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if '"out": "greeting"' in line)
+    for changed in (lines[:at] + lines[at + 1 :], [*lines[:at], lines[at], *lines[at:]], [*lines[:3], "nonsense\n"]):
+        log.write_text("".join(changed))
+        answer = hunet("replay-log", log)
+        assert answer.status == 1
+        assert "line" in answer.err
+
+
+BAD = [
+    (("run",), "whose contacts? Give --contacts FILE or --world NAME"),
+    (("run", "--contacts", "missing.csv"), "missing.csv: no such file"),
+    (("run", "--contacts", "{trace}", "--protocol", "epidemic"), "no protocol 'epidemic'"),
+    (("run", "--contacts", "{trace}", "--protocol", "pusch"), "did you mean 'push'?"),
+    (("run", "--contacts", "{trace}", "--set", "bufer=3"), "no parameter 'bufer': did you mean 'buffer'?"),
+    (("run", "--contacts", "{trace}", "--set", "buffer=lots"), "parameter 'buffer'"),
+    (("run", "--contacts", "{trace}", "--set", "buffer"), "write NAME=VALUE"),
+    (("run", "--contacts", "{trace}", "--set", "lnks.rate=3"), "no group 'lnks': did you mean 'links'?"),
+    (("run", "--contacts", "{trace}", "--rate", "fast"), "write a number and one of messages/s"),
+    (("run", "--contacts", "{trace}", "--crash", "b"), "write NODE@TIME"),
+    (("run", "--contacts", "{trace}", "--crash", "z@5"), "crash of node 'z'"),
+    (("run", "--contacts", "{trace}", "--publications", "p.csv"), "needs both --publications and --subscriptions"),
+    (("run", "--contacts", "{trace}", "--train", "7"), "train is a share of the trace"),
+    (("run", "--config", "missing.toml"), "missing.toml: no such file"),
+    (("run", "--world", "komunity"), "no world 'komunity': did you mean 'community'?"),
+    (("convert", "{trace}", "out.xlsx"), "name it .parquet, .csv or .one"),
+    (("protocols", "pul"), "did you mean 'pull'?"),
+    (("replay-log", "missing.jsonl"), "no such file"),
+]
+
+
+@pytest.mark.parametrize(("words", "problem"), BAD)
+def test_bad_input_is_one_clear_line(
+    hunet: Any, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = hunet(*(word.format(trace=trace) for word in words))
+    assert answer.status == 1
+    assert problem in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+    assert answer.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.csv"]
+
+
+def test_a_bad_config_is_named(hunet: Any, tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    for content, problem in {
+        "contact = 'x'": "no key 'contact': did you mean 'contacts'?",
+        "links = 3": "'links' must be a table",
+        "seed = ": "is not TOML",
+    }.items():
+        config.write_text(content)
+        answer = hunet("run", "--config", config)
+        assert answer.status == 1
+        assert problem in answer.err
+
+
+def test_usage_errors_exit_with_two(hunet: Any) -> None:
+    assert hunet("run", "--nonsense").status == 2
+    assert hunet("jump").status == 2
+
+
+def test_interrupted_it_stops_cleanly(tmp_path: Path) -> None:
+    """Ctrl-C in mid-run: exit status 130, one line, no results and no leftovers."""
+    rows = [
+        (str(k % 50), str((k * 7 + 1) % 50), float(k), float(k + 100))
+        for k in range(60_000)
+        if k % 50 != (k * 7 + 1) % 50
+    ]
+    write_contacts(Contacts.from_records(rows), tmp_path / "long.parquet")
+    words = ["run", "--contacts", "long.parquet", "--messages", "2000", "--out", "out", "--log", "log.jsonl"]
+    start = "import sys; from hunet.cli import main; sys.argv = ['hunet', *sys.argv[1:]]; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", start, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    while not list(tmp_path.glob(".log.jsonl.*.partial")):  # the run has begun when its log is open
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.strip() == "hunet: interrupted; nothing was left half-written"
+    assert out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["long.parquet"]
