@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hunet.model import describe
-from hunet.simulation import Links, WorkloadParameters
+from hunet.simulation import Links, UniformWorkload
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -54,6 +54,6 @@ def test_the_first_screen_of_the_readme_has_the_two_commands() -> None:
 
 def test_parameters_are_documented_as_they_are() -> None:
     page = (ROOT / "docs" / "formats.md").read_text()
-    for record in (WorkloadParameters, Links):
+    for record in (UniformWorkload, Links):
         for row in describe(record):
             assert re.search(rf"^\| `{row.name}` \| .* \| {re.escape(row.help)} \|$", page, re.MULTILINE), row.name

@@ -6,6 +6,7 @@ from hunet.model.errors import (
     HunetError,
     InputError,
     OutputError,
+    PeerError,
     ProtocolError,
     did_you_mean,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "OutputError",
     "Parameter",
     "Parameters",
+    "PeerError",
     "ProtocolError",
     "Publication",
     "Subscription",

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["ConfigurationError", "HunetError", "InputError", "OutputError", "ProtocolError", "did_you_mean"]
+__all__ = [
+    "ConfigurationError",
+    "HunetError",
+    "InputError",
+    "OutputError",
+    "PeerError",
+    "ProtocolError",
+    "did_you_mean",
+]
 
 
 class HunetError(Exception):
@@ -35,6 +43,10 @@ class InputError(HunetError):
 
 class OutputError(HunetError):
     """A result that could not be written; what stood there before is untouched."""
+
+
+class PeerError(HunetError):
+    """Something received from a peer that no honest peer sends: its fault, and refused."""
 
 
 class ProtocolError(HunetError):

@@ -5,17 +5,19 @@ from hunet.simulation.engine import Links
 from hunet.simulation.event_log import EventLog, ReplayError, open_log, replay
 from hunet.simulation.result import SUMMARY, TABLES, Result
 from hunet.simulation.run import Crash, run
-from hunet.simulation.workloads import WorkloadParameters, make_workload, read_workload
+from hunet.simulation.workload_files import read_workload
+from hunet.simulation.workloads import WORKLOADS, UniformWorkload, make_workload
 
 __all__ = [
     "SUMMARY",
     "TABLES",
+    "WORKLOADS",
     "Crash",
     "EventLog",
     "Links",
     "ReplayError",
     "Result",
-    "WorkloadParameters",
+    "UniformWorkload",
     "earliest_arrivals",
     "make_workload",
     "open_log",
