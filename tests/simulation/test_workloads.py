@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,9 +58,10 @@ def test_regular_times_are_evenly_spaced() -> None:
         ({"first": 0.9}, r"first \(0.9\) must not be after last \(0.7\)"),
         ({"message": 3}, "did you mean 'messages'"),
         ({"publishers": 0}, "parameter 'publishers'"),
+        ({"kind": "unifrom"}, "no workload 'unifrom': did you mean 'uniform'"),
     ],
 )
-def test_impossible_workloads_are_refused(given: dict[str, object], problem: str) -> None:
+def test_impossible_workloads_are_refused(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(HunetError, match=problem):
         make_workload(CROWD, 1, **given)
 
