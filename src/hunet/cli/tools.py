@@ -9,17 +9,17 @@ import typer
 
 __all__ = ["convert", "demo", "protocols", "replay_log"]
 
-_DEMO_SEEDS = (1, 2, 3)
+_DEMO_SEEDS = (1, 2, 3, 4, 5)
 
 
 def demo(
     messages: Annotated[int, typer.Option(help="Publications in each run.")] = 300,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
 ) -> None:
-    """Compare the protocols on a made-up crowd: no download, about a minute.
+    """Compare the protocols on a made-up crowd: no download, a few seconds.
 
     One hundred people walk between the places of their communities for eight hours (SocialCast's world); everybody
-    wants one of ten topics. Each protocol runs over the same three days.
+    wants one of ten topics. All protocols see the same crowds and the same messages.
     """
     from hunet.cli.progress import progress_bar
     from hunet.protocols import PROTOCOLS
@@ -52,8 +52,7 @@ def demo(
     else:
         print_comparison(
             comparison,
-            f"{messages} messages of one hour's life among 100 people in 10 communities, "
-            f"{len(_DEMO_SEEDS)} days of 8 hours",
+            f"100 people, 10 communities, 8 hours; {messages} messages of one hour; {len(_DEMO_SEEDS)} runs",
         )
 
 

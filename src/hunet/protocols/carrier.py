@@ -61,6 +61,7 @@ class Carrier(Protocol):
         self.known: dict[Node, MessageSet] = {}
         """For each neighbour that has greeted: what it need not be sent."""
         self.interests: dict[Node, tuple[Topic, ...]] = {}
+        self._greeting: tuple[Control, ...] = ()
 
     # What a protocol decides --------------------------------------------------------------------------------------
 
@@ -91,8 +92,10 @@ class Carrier(Protocol):
     # The contract -------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
-        seen = Seen(self.seen)
-        return (Interests(tuple(sorted(self.topics))), seen) if self.tells_interests else (seen,)
+        if not self._greeting:  # it stays the same until this device sees or wants something new
+            seen = Seen(self.seen)
+            self._greeting = (Interests(tuple(sorted(self.topics))), seen) if self.tells_interests else (seen,)
+        return self._greeting
 
     def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
         self.known.pop(peer, None)
@@ -108,9 +111,8 @@ class Carrier(Protocol):
         self._tell_interests()
 
     def publish(self, message: Message, now: float) -> None:
-        self.seen |= message.bit
+        self._see(message.bit)
         self.delivered |= message.bit  # one's own words are not news
-        self._note_hops(message.number, 0)
         self._store(message.bit, now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -149,7 +151,7 @@ class Carrier(Protocol):
         new = packet.messages & ~self.seen
         if not new:
             return
-        self.seen |= new
+        self._see(new)
         if len(known) > 1:  # others could send it too: let them know that there is no need
             news = Seen(new)
             for neighbour in known:
@@ -159,10 +161,10 @@ class Carrier(Protocol):
         if dying:
             new &= ~self._expired(dying, now)
         assert isinstance(packet, Carried)
-        limit, far = self.parameters.max_hops, 0
+        mine, limit, far = self.hops, self.parameters.max_hops, 0
         for number, hops in zip(members(packet.messages), packet.hops, strict=True):
             if new >> number & 1:
-                self._note_hops(number, hops)
+                mine[number] = hops
                 if limit is not None and hops >= limit:
                     far |= 1 << number
         self._deliver(new)
@@ -170,11 +172,12 @@ class Carrier(Protocol):
         if keep:
             self._store(keep, now)
 
-    def _note_hops(self, number: int, hops: int) -> None:
-        missing = number + 1 - len(self.hops)
+    def _see(self, new: MessageSet) -> None:
+        self.seen |= new
+        self._greeting = ()
+        missing = new.bit_length() - len(self.hops)
         if missing > 0:
             self.hops.extend([0] * missing)
-        self.hops[number] = hops
 
     def _store(self, messages: MessageSet, now: float) -> None:
         stayed = self.buffer.add(messages, now)
@@ -194,6 +197,7 @@ class Carrier(Protocol):
         return sum(1 << n for n in members(messages) if self.driver.messages[n].expires < now)
 
     def _tell_interests(self) -> None:
+        self._greeting = ()
         if self.tells_interests:
             for neighbour in self.known:
                 self.driver.send(neighbour, Interests(tuple(sorted(self.topics))))

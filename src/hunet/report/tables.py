@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -66,44 +67,62 @@ def print_parameters(name: str, summary: str, parameters: Iterable[Parameter]) -
 class Comparison:
     """Runs of several protocols over common random numbers."""
 
+    _METRICS = (*(key for key, _, _ in _SHOWN), "relayed_per_delivery")
+
     def __init__(self) -> None:
         self._runs: dict[str, list[dict[str, Any]]] = {}
 
     def add(self, protocol: str, summary: dict[str, Any]) -> None:
-        self._runs.setdefault(protocol, []).append(summary)
+        per_delivery = summary["relayed"] / summary["delivered"] if summary["delivered"] else None
+        self._runs.setdefault(protocol, []).append(summary | {"relayed_per_delivery": per_delivery})
 
     def rows(self) -> dict[str, dict[str, dict[str, float | None]]]:
         """For each protocol and metric, the mean and half the width of its 95 % confidence interval."""
         return {
-            protocol: {key: _interval([run[key] for run in runs]) for key, _, _ in _SHOWN}
+            protocol: {key: _interval([run[key] for run in runs]) for key in self._METRICS}
             for protocol, runs in self._runs.items()
         }
 
 
 def print_comparison(comparison: Comparison, title: str) -> None:
-    """Protocols side by side, best delivery first."""
+    """Protocols side by side, best delivery first, and in words which reaches most and which costs least."""
     rows = comparison.rows()
-    table = Table(title=title, box=box.SIMPLE, title_justify="left", caption_justify="left")
-    table.caption = "mean ± 95 % confidence over the runs; the bound is what contacts allow at best"
-    columns = (
-        "delivery_ratio",
-        "reachable_ratio",
-        "latency_avg",
-        "overhead_ratio",
-        "copies_avg",
-        "control_bytes",
+    order = sorted(rows, key=lambda name: -(rows[name]["delivery_ratio"]["mean"] or 0))
+    slowest = max((rows[name]["latency_avg"]["mean"] or 0) for name in order)
+    time_unit, seconds = next(
+        (unit, size)
+        for size, unit in ((86400, "days"), (3600, "hours"), (60, "min"), (1, "s"))
+        if slowest >= size or size == 1
     )
-    labels = {key: label for key, label, _ in _SHOWN}
-    table.add_column("protocol")
-    for key in columns:
-        table.add_column(labels[key], justify="right")
-    for protocol in sorted(rows, key=lambda name: -(rows[name]["delivery_ratio"]["mean"] or 0)):
-        cells = []
-        for key in columns:
-            value, half = rows[protocol][key]["mean"], rows[protocol][key]["ci95"]
-            cells.append(_text(key, value) + (f" ± {_text(key, half)}" if half is not None else ""))
-        table.add_row(protocol, *cells)
-    Console().print(table)
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("protocol", no_wrap=True)
+    columns = (
+        ("delivery_ratio", "delivered\n%", 0.01),
+        ("reachable_ratio", "bound\n%", 0.01),
+        ("latency_avg", f"delay\n{time_unit}", seconds),
+        ("relayed_per_delivery", "packets/\ndelivery", 1),
+        ("copies_avg", "copies/\nmessage", 1),
+        ("control_bytes", "control\nMB", 1e6),
+    )
+    for _, heading, _ in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name in order:
+        table.add_row(name, *(_spread(rows[name][key], unit) for key, _, unit in columns))
+    console = Console()
+    console.print(table)
+    most, least = order[0], min(order, key=lambda name: rows[name]["relayed_per_delivery"]["mean"] or math.inf)
+    console.print("mean ± half of the 95 % confidence interval; bound: what contacts allow", style="dim")
+    console.print(
+        f"Most delivered: [bold]{most}[/bold]. Fewest packets per delivery: [bold]{least}[/bold].", highlight=False
+    )
+
+
+def _spread(interval: dict[str, float | None], unit: float) -> str:
+    value, half = interval["mean"], interval["ci95"]
+    if value is None:
+        return "–"
+    digits = 0 if value / unit >= 1000 else 1
+    return f"{value / unit:,.{digits}f}" + (f" ±{half / unit:,.{digits}f}" if half else "")
 
 
 # Student's t for a two-sided 95 % interval, by degrees of freedom; 1.96 beyond.

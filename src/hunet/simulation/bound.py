@@ -50,15 +50,18 @@ def earliest_arrivals(
     open_to: list[set[int]] = [set() for _ in range(nodes)]
 
     def flood(node: int, news: int, now: float) -> None:
-        reached = [(node, news)]
+        reached = [(node, news & ~knows[node])]
         while reached:
             here, news = reached.pop()
-            news &= ~knows[here]
+            news &= ~knows[here]  # somebody else may have told it meanwhile
             if news:
                 knows[here] |= news
                 for message in members(news & asked[here]):
                     arrivals.extend((message, here, now))
-                reached.extend((there, news) for there in open_to[here])
+                for there in open_to[here]:
+                    missing = news & ~knows[there]
+                    if missing:
+                        reached.append((there, missing))
 
     for now, kind, x, y in _sweep(contacts, publications):
         if kind == _OPENS:

@@ -161,6 +161,7 @@ class Engine:
         self._links = links
         self._rng = loss_rng
         self._crashes = crashes
+        self._greetings: list[tuple[tuple[Control, ...], int]] = [((), 0)] * nodes
         self._open: dict[tuple[Node, Node], Link] = {}
         self._sequence = 0
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
@@ -290,14 +291,13 @@ class Engine:
         if self._limited:
             self._open[one, two] = Link(one, two)
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
-        record, loss, luck = self.record, self._loss, self._rng.random
-        record.control_packets += len(greeting) + len(answer)
+        self._count_greeting(one, greeting)
+        self._count_greeting(two, answer)
+        loss, luck = self._loss, self._rng.random
         for packet in greeting:
-            record.control_bytes += packet.size
             if not loss or luck() >= loss:
                 second.receive(one, packet, now)
         for packet in answer:
-            record.control_bytes += packet.size
             if not loss or luck() >= loss:
                 first.receive(two, packet, now)
         if self.control or self.awake:
@@ -306,6 +306,15 @@ class Engine:
             first.settled(two, now)
             second.settled(one, now)
             self._settle()
+
+    def _count_greeting(self, node: Node, greeting: tuple[Control, ...]) -> None:
+        # Devices that have learnt nothing since say the very same thing again: measure it once.
+        before, size = self._greetings[node]
+        if greeting is not before:
+            size = sum(packet.size for packet in greeting)
+            self._greetings[node] = (greeting, size)
+        self.record.control_packets += len(greeting)
+        self.record.control_bytes += size
 
     def _stop(self, one: Node, two: Node, told: tuple[Node, ...]) -> None:
         """End the traffic of a limited link; ``told`` are the ends that live to hear of it."""
