@@ -15,6 +15,7 @@ import pytest
 
 from hunet import Contacts, write_contacts
 from hunet.cli import main
+from hunet.protocols import PROTOCOLS
 
 RECORDS = [("a", "b", 0, 10), ("b", "c", 20, 30), ("c", "d", 40, 50)]
 
@@ -116,6 +117,40 @@ def test_protocols_are_listed_with_symbols_and_defaults(hunet: Any) -> None:
     copies = next(row for row in listed["spray-and-wait"] if row["name"] == "copies")
     assert (copies["symbol"], copies["default"]) == ("L", 8)
     assert "copies" in hunet("protocols", "spray-and-wait").out
+
+
+def test_the_demo_compares_all_protocols(hunet: Any) -> None:
+    rows = hunet("demo", "--messages", 10, "--runs", 2, "--json").json
+    assert set(rows) == set(PROTOCOLS)
+    assert rows["push"]["delivery_ratio"] == rows["push"]["reachable_ratio"]
+    assert rows["pull"]["relayed_per_delivery"]["mean"] == 1
+    shown = hunet("demo", "--messages", 10, "--runs", 2).out
+    assert "Most delivered: push." in shown
+    assert shown.count("±") > 5
+
+
+OWN_PROTOCOL = """
+from hunet.protocols.push import Push
+class Mine(Push):
+    "Like push."
+nothing = 3
+"""
+
+
+def test_a_protocol_of_ones_own(hunet: Any, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own.py").write_text(OWN_PROTOCOL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    answer = hunet("run", "--contacts", trace, "--protocol", "own:Mine", "--json").json
+    assert answer["name"]["protocol"] == "own:Mine"
+    for name, problem in {
+        "own:Yours": "no protocol 'own:Yours'",
+        "owm:Mine": "No module named 'owm'",
+        "own:nothing": "must derive from hunet.Protocol",
+    }.items():
+        answer = hunet("run", "--contacts", trace, "--protocol", name)
+        assert answer.status == 1
+        assert problem in answer.err
 
 
 def test_converting_there_and_back(hunet: Any, trace: Path, tmp_path: Path) -> None:

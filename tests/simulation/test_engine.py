@@ -88,6 +88,18 @@ def test_a_control_packet_to_somebody_who_is_not_there_goes_nowhere() -> None:
     assert pair.engine.record.control_packets == 0
 
 
+def test_a_broadcast_is_heard_by_all_neighbours_but_one_and_counted_once() -> None:
+    net = Network(Diary, 4)
+    for other in net.nodes[1:3]:
+        net[0].connect(other, at=1)
+    net[0].protocol.driver.broadcast(Word("hello"))
+    net[0].protocol.driver.broadcast(Word("psst"), but=1)
+    net[3].subscribe("x")  # any event: what was queued is carried
+    heard = [[entry[1].said for entry in node.protocol.diary if isinstance(entry[1], Word)] for node in net.nodes]
+    assert heard == [[], ["hello"], ["hello", "psst"], []]
+    assert (net.engine.record.control_packets, net.engine.record.control_bytes) == (2, 9)
+
+
 @pytest.mark.parametrize("links", [Links(), Links(rate=1.0)])
 def test_a_link_settles_once_per_contact_before_it_goes_down(links: Links) -> None:
     pair = Pair(Diary, links=links)

@@ -9,11 +9,10 @@ import typer
 
 __all__ = ["convert", "demo", "protocols", "replay_log"]
 
-_DEMO_SEEDS = (1, 2, 3, 4, 5)
-
 
 def demo(
-    messages: Annotated[int, typer.Option(help="Publications in each run.")] = 300,
+    messages: Annotated[int, typer.Option(min=1, help="Publications in each run.")] = 300,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each protocol, each in a crowd of its own.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
 ) -> None:
     """Compare the protocols on a made-up crowd: no download, a few seconds.
@@ -28,7 +27,7 @@ def demo(
     from hunet.worlds import make_world
 
     comparison = Comparison()
-    total = len(_DEMO_SEEDS) * (1 + len(PROTOCOLS))
+    total = runs * (1 + len(PROTOCOLS))
     done = 0
     with progress_bar("demo") as progress:
 
@@ -38,7 +37,7 @@ def demo(
             if progress:
                 progress(done / total)
 
-        for seed in _DEMO_SEEDS:
+        for seed in range(1, runs + 1):
             contacts = make_world("community", seed)
             step()
             workload = make_workload(contacts, seed, messages=messages, ttl=3600)
@@ -52,7 +51,7 @@ def demo(
     else:
         print_comparison(
             comparison,
-            f"100 people, 10 communities, 8 hours; {messages} messages of one hour; {len(_DEMO_SEEDS)} runs",
+            f"100 people, 10 communities, 8 hours; {messages} messages of one hour; {runs} runs",
         )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import Control, Data, Driver, Interests, Packet, Protocol, Seen
+from hunet.protocols.contract import Control, Data, Driver, Have, Interests, Packet, Protocol, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -116,11 +116,11 @@ class Carrier(Protocol):
         self._store(message.bit, now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, Seen):
+        if isinstance(packet, Have):
             if peer in self.known:
                 self.known[peer] |= packet.messages
-                return
-            self.known[peer] = packet.messages  # it greets
+        elif isinstance(packet, Seen):
+            self.known[peer] = packet.messages
             # Most who meet have met the same messages: nothing to offer, and one comparison says so.
             if packet.messages != self.seen and self.offers(peer, now) & ~packet.messages:
                 self.driver.wake(peer)
@@ -153,10 +153,7 @@ class Carrier(Protocol):
             return
         self._see(new)
         if len(known) > 1:  # others could send it too: let them know that there is no need
-            news = Seen(new)
-            for neighbour in known:
-                if neighbour != peer:
-                    self.driver.send(neighbour, news)
+            self.driver.broadcast(Have(new), but=peer)
         dying = new & self.driver.messages.mortal
         if dying:
             new &= ~self._expired(dying, now)
@@ -198,6 +195,5 @@ class Carrier(Protocol):
 
     def _tell_interests(self) -> None:
         self._greeting = ()
-        if self.tells_interests:
-            for neighbour in self.known:
-                self.driver.send(neighbour, Interests(tuple(sorted(self.topics))))
+        if self.tells_interests and self.known:
+            self.driver.broadcast(Interests(tuple(sorted(self.topics))))

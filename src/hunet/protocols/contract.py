@@ -43,7 +43,7 @@ from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, Topic
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Interests", "Packet", "Protocol", "Seen"]
+__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen"]
 
 ID_BYTES = 8
 """What one message id costs in a control packet."""
@@ -78,6 +78,16 @@ class Seen(Control, frozen=True, gc=False):
         return ID_BYTES * self.messages.bit_count()
 
 
+class Have(Control, frozen=True, gc=False):
+    """Messages that the sender has just received, told to those who are listening already."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * self.messages.bit_count()
+
+
 class Interests(Control, frozen=True, gc=False):
     """The sender's own topics, in sorted order, all of them."""
 
@@ -95,6 +105,10 @@ class Driver(StructuralType):
 
     def send(self, peer: Node, packet: Control) -> None:
         """Send a control packet to a neighbour. Ignored if the link is down."""
+        ...
+
+    def broadcast(self, packet: Control, but: Node | None = None) -> None:
+        """Send a control packet to all neighbours (but one): one transmission, however many hear it."""
         ...
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:

@@ -83,8 +83,8 @@ class Device:
         self.engine = engine
         self.messages = engine.messages
         self.node = node
-        self.neighbours: set[Node] = set()
-        """Devices with an open link."""
+        self.neighbours: dict[Node, None] = {}
+        """Devices with an open link, in the order in which the links opened."""
         self.near: set[Node] = set()
         """Devices in contact, whether or not both are up; kept only where devices can crash."""
         self.timers: dict[str, int] = {}
@@ -95,7 +95,12 @@ class Device:
 
     def send(self, peer: Node, packet: Control) -> None:
         if peer in self.neighbours:
-            self.engine.control.append((self.node, peer, packet))
+            self.engine.control.append((self.node, (peer,), packet))
+
+    def broadcast(self, packet: Control, but: Node | None = None) -> None:
+        hearers = tuple([peer for peer in self.neighbours if peer != but])
+        if hearers:
+            self.engine.control.append((self.node, hearers, packet))
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
         self.engine.out_of_band(self.node, node, packet)
@@ -155,7 +160,7 @@ class Engine:
         self.messages = messages
         self.record = Record()
         self.now = 0.0
-        self.control: deque[tuple[Node, Node, Control]] = deque()
+        self.control: deque[tuple[Node, tuple[Node, ...], Control]] = deque()
         self.awake: deque[tuple[Node, Node]] = deque()
         self._make = make
         self._links = links
@@ -234,8 +239,8 @@ class Engine:
         for peer in sorted(device.neighbours):
             if self._limited:
                 self._stop(node, peer, (peer,))
-            device.neighbours.discard(peer)
-            self.devices[peer].neighbours.discard(node)
+            device.neighbours.pop(peer, None)
+            self.devices[peer].neighbours.pop(node, None)
             self.protocols[peer].link_down(node, self.now)
         device.up = False
         device.timers.clear()
@@ -277,8 +282,8 @@ class Engine:
                 return
         if self._limited:
             self._stop(one, two, (one, two))
-        first.neighbours.discard(two)
-        second.neighbours.discard(one)
+        first.neighbours.pop(two, None)
+        second.neighbours.pop(one, None)
         self.protocols[one].link_down(two, self.now)
         self.protocols[two].link_down(one, self.now)
         if self.control or self.awake:
@@ -286,8 +291,8 @@ class Engine:
 
     def _connect(self, one: Node, two: Node) -> None:
         now, first, second = self.now, self.protocols[one], self.protocols[two]
-        self.devices[one].neighbours.add(two)
-        self.devices[two].neighbours.add(one)
+        self.devices[one].neighbours[two] = None
+        self.devices[two].neighbours[one] = None
         if self._limited:
             self._open[one, two] = Link(one, two)
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
@@ -323,8 +328,8 @@ class Engine:
             for end in told:
                 self.protocols[end].settled(two if end == one else one, self.now)
             self._carry_control()
-        self.devices[one].neighbours.discard(two)
-        self.devices[two].neighbours.discard(one)
+        self.devices[one].neighbours.pop(two, None)
+        self.devices[two].neighbours.pop(one, None)
         if link.frame is not None:
             sender, receiver, packet = link.frame
             link.frame = None
@@ -351,11 +356,12 @@ class Engine:
     def _carry_control(self) -> None:
         control, protocols, record, loss, now = self.control, self.protocols, self.record, self._loss, self.now
         while control:
-            sender, receiver, packet = control.popleft()
+            sender, hearers, packet = control.popleft()
             record.control_packets += 1
             record.control_bytes += packet.size
-            if not loss or self._rng.random() >= loss:
-                protocols[receiver].receive(sender, packet, now)
+            for hearer in hearers:
+                if not loss or self._rng.random() >= loss:
+                    protocols[hearer].receive(sender, packet, now)
 
     def _pump(self, one: Node, two: Node, both: bool) -> None:
         """Instantaneous link: ask the ends that woke it, in turn, until they have nothing more for now."""

@@ -103,6 +103,11 @@ class _WatchedDriver:
         self._out("send", peer=self._log.names[peer], packet=self._log.plain(packet))
         self._driver.send(peer, packet)
 
+    def broadcast(self, packet: Control, but: Node | None = None) -> None:
+        spared = None if but is None else self._log.names[but]
+        self._out("broadcast", but=spared, packet=self._log.plain(packet))
+        self._driver.broadcast(packet, but)
+
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
         self._out("send_out_of_band", peer=self._log.names[node], packet=self._log.plain(packet))
         self._driver.send_out_of_band(node, packet)
@@ -206,10 +211,10 @@ class _DeafDriver:
     def __init__(self, messages: Catalogue) -> None:
         self.messages = messages
 
-    def _ignore(self, *_: Any) -> None:
+    def _ignore(self, *_: Any, **__: Any) -> None:
         pass
 
-    send = send_out_of_band = wake = deliver = set_timer = cancel_timer = _ignore
+    send = broadcast = send_out_of_band = wake = deliver = set_timer = cancel_timer = _ignore
     stored = removed = role = false_match = _ignore
 
 
