@@ -116,14 +116,14 @@ class Carrier(Protocol):
         self._store(message.bit, now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, Have):
-            if peer in self.known:
-                self.known[peer] |= packet.messages
-        elif isinstance(packet, Seen):
+        if isinstance(packet, Seen):
             self.known[peer] = packet.messages
             # Most who meet have met the same messages: nothing to offer, and one comparison says so.
             if packet.messages != self.seen and self.offers(peer, now) & ~packet.messages:
                 self.driver.wake(peer)
+        elif isinstance(packet, Have):
+            if peer in self.known:
+                self.known[peer] |= packet.messages
         elif isinstance(packet, Data):
             self._accept(peer, packet, now)
         elif isinstance(packet, Interests):

@@ -166,7 +166,8 @@ class Engine:
         self._links = links
         self._rng = loss_rng
         self._crashes = crashes
-        self._greetings: list[tuple[tuple[Control, ...], int]] = [((), 0)] * nodes
+        self._greetings: list[tuple[Control, ...]] = [()] * nodes
+        self._greeting_sizes = [0] * nodes
         self._open: dict[tuple[Node, Node], Link] = {}
         self._sequence = 0
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
@@ -261,17 +262,18 @@ class Engine:
             protocol.subscribe(topic, self.now)
         for peer in sorted(device.near):
             if self.devices[peer].up:
-                self._connect(min(node, peer), max(node, peer))
+                self.connect(min(node, peer), max(node, peer))
 
     # Contacts -----------------------------------------------------------------------------------------------------
 
     def contact_start(self, one: Node, two: Node) -> None:
+        """Two devices come near each other; where none can crash, that is to :meth:`connect` them."""
         if self._crashes:
             self.devices[one].near.add(two)
             self.devices[two].near.add(one)
             if not (self.devices[one].up and self.devices[two].up):
                 return
-        self._connect(one, two)
+        self.connect(one, two)
 
     def contact_end(self, one: Node, two: Node) -> None:
         first, second = self.devices[one], self.devices[two]
@@ -289,15 +291,22 @@ class Engine:
         if self.control or self.awake:
             self._settle()
 
-    def _connect(self, one: Node, two: Node) -> None:
+    def connect(self, one: Node, two: Node) -> None:
+        """Open a link between two devices that are up, and let them exchange what they can at this instant."""
         now, first, second = self.now, self.protocols[one], self.protocols[two]
         self.devices[one].neighbours[two] = None
         self.devices[two].neighbours[one] = None
         if self._limited:
             self._open[one, two] = Link(one, two)
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
-        self._count_greeting(one, greeting)
-        self._count_greeting(two, answer)
+        # Devices that have learnt nothing since say the very same thing again: it is measured once.
+        said, sizes, record = self._greetings, self._greeting_sizes, self.record
+        if greeting is not said[one]:
+            said[one], sizes[one] = greeting, sum([packet.size for packet in greeting])
+        if answer is not said[two]:
+            said[two], sizes[two] = answer, sum([packet.size for packet in answer])
+        record.control_packets += len(greeting) + len(answer)
+        record.control_bytes += sizes[one] + sizes[two]
         loss, luck = self._loss, self._rng.random
         for packet in greeting:
             if not loss or luck() >= loss:
@@ -311,15 +320,6 @@ class Engine:
             first.settled(two, now)
             second.settled(one, now)
             self._settle()
-
-    def _count_greeting(self, node: Node, greeting: tuple[Control, ...]) -> None:
-        # Devices that have learnt nothing since say the very same thing again: measure it once.
-        before, size = self._greetings[node]
-        if greeting is not before:
-            size = sum(packet.size for packet in greeting)
-            self._greetings[node] = (greeting, size)
-        self.record.control_packets += len(greeting)
-        self.record.control_bytes += size
 
     def _stop(self, one: Node, two: Node, told: tuple[Node, ...]) -> None:
         """End the traffic of a limited link; ``told`` are the ends that live to hear of it."""

@@ -141,7 +141,7 @@ def _play(
     agenda, record = engine.agenda, engine.record
     later = iter([*steps.tolist(), inf])
     step = next(later)
-    start, finish = engine.contact_start, engine.contact_end
+    start, finish = engine.contact_start if schedule.crashes else engine.connect, engine.contact_end
     contact_start, contact_end = Rank.CONTACT_START, Rank.CONTACT_END
     done = 0
     for chunk in schedule.chunks():
@@ -176,6 +176,7 @@ class _Schedule:
         train: float,
     ) -> None:
         begin, end = span
+        self.crashes = bool(crashes)
         self._contacts = contacts
         self._ends = np.lexsort((contacts.a.astype(np.int64) << 32 | contacts.b, contacts.end))
         self._actions: list[tuple[float, int, str, tuple[Any, ...]]] = []
