@@ -223,6 +223,32 @@ def test_a_repeated_delivery_after_a_crash_counts_once() -> None:
     assert (summary["delivered"], summary["repeated"]) == (1, 1)
 
 
+class Ticker(Protocol):
+    """Says one byte to its neighbours every ten seconds, whatever else happens."""
+
+    def start(self, now: float) -> None:
+        self.driver.set_timer("tick", now + 10)
+
+    def timer(self, tag: str, now: float) -> None:
+        self.driver.broadcast(Word("."))
+        self.driver.set_timer("tick", now + 10)
+
+
+def test_counts_over_time_include_what_happens_between_contacts() -> None:
+    contacts = Contacts.from_records([("a", "b", 0, 1000)])
+    series = run(contacts, Workload.of([], []), Ticker).series
+    assert series["time"].tolist() == [10.0 * k for k in range(1, 101)]
+    assert series["control_packets"].tolist() == [2 * k for k in range(1, 101)]
+
+
+def test_a_workload_for_other_contacts_is_refused() -> None:
+    contacts = Contacts.from_records([("a", "b", 0, 100)])
+    with pytest.raises(ConfigurationError, match="publication 'm' names node 7, but the contacts have nodes 0 to 1"):
+        run(contacts, Workload.of([Publication("m", 1, 7, "x")], []), "push")
+    with pytest.raises(ConfigurationError, match="a crash names node 2"):
+        run(contacts, Workload.of([], []), "push", crashes=[Crash(2, 5)])
+
+
 def test_unknown_names_get_the_nearest_known_one() -> None:
     contacts = Contacts.from_records([("a", "b", 0, 100)])
     with pytest.raises(ConfigurationError, match="no protocol 'epidemik'"):

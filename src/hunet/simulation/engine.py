@@ -47,6 +47,7 @@ class Rank:
     UNSUBSCRIBE = 7
     CONTACT_END = 8
     CRASH = 9
+    LAST = 10
 
 
 class Links(Parameters, frozen=True):
@@ -263,6 +264,7 @@ class Engine:
         for peer in sorted(device.near):
             if self.devices[peer].up:
                 self.connect(min(node, peer), max(node, peer))
+        self._settle()
 
     # Contacts -----------------------------------------------------------------------------------------------------
 

@@ -84,6 +84,7 @@ def run(
         raise ConfigurationError("the contact table is empty: there is nothing to simulate")
     if not 0 <= train <= 1:
         raise ConfigurationError(f"train is a share of the trace, from 0 to 1, not {train:g}")
+    _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
     chosen = from_mapping(kind.Parameters, parameters)
     links = links or Links()
@@ -125,32 +126,44 @@ def run(
         if subscription.start == -inf:
             engine.subscribe(subscription.node, subscription.topic)
     steps = np.linspace(begin, end, SERIES_STEPS + 1)
-    control = _play(engine, schedule, steps[1:], progress)
-    engine.advance(end, Rank.CRASH)
-    control = control[:SERIES_STEPS] + [(engine.record.control_packets, engine.record.control_bytes)] * (
-        SERIES_STEPS - len(control)
-    )
+    control = _play(engine, schedule, steps[1:].tolist(), progress)
     return Outcome(name, contacts, workload, engine.record, (begin, end)).result(steps, control)
 
 
+def _refuse_strangers(contacts: Contacts, workload: Workload, crashes: Sequence[Crash]) -> None:
+    named = [(said.node, f"publication '{said.id}'") for said in workload.publications]
+    named += [(wanted.node, f"a subscription to '{wanted.topic}'") for wanted in workload.subscriptions]
+    named += [(crash.node, "a crash") for crash in crashes]
+    for node, who in named:
+        if not 0 <= node < len(contacts.names):
+            raise ConfigurationError(
+                f"{who} names node {node}, but the contacts have nodes 0 to {len(contacts.names) - 1}"
+            )
+
+
 def _play(
-    engine: Engine, schedule: _Schedule, steps: Any, progress: Callable[[float], None] | None
+    engine: Engine, schedule: _Schedule, steps: list[float], progress: Callable[[float], None] | None
 ) -> list[tuple[int, int]]:
-    """The event loop; returns the control packets and bytes so far at each step."""
+    """The event loop, to the last step; returns the control packets and bytes so far at each of them."""
     control: list[tuple[int, int]] = []
-    agenda, record = engine.agenda, engine.record
-    later = iter([*steps.tolist(), inf])
-    step = next(later)
+    agenda = engine.agenda
+
+    def take_steps(until: float) -> None:
+        while len(control) < len(steps) and steps[len(control)] < until:
+            engine.advance(steps[len(control)], Rank.LAST)
+            control.append((engine.record.control_packets, engine.record.control_bytes))
+
     start, finish = engine.contact_start if schedule.crashes else engine.connect, engine.contact_end
     contact_start, contact_end = Rank.CONTACT_START, Rank.CONTACT_END
+    step = steps[0]
     done = 0
     for chunk in schedule.chunks():
         for time, rank, x, y in chunk:
+            if time > step:
+                take_steps(time)
+                step = steps[len(control)] if len(control) < len(steps) else inf
             if agenda and agenda[0][:2] < (time, rank):
                 engine.advance(time, rank)
-            while time > step:
-                control.append((record.control_packets, record.control_bytes))
-                step = next(later)
             engine.now = time
             if rank == contact_start:
                 start(x, y)
@@ -161,6 +174,7 @@ def _play(
         done += _CHUNK
         if progress:
             progress(min(1.0, done / schedule.size))
+    take_steps(inf)
     return control
 
 

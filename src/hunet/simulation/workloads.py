@@ -23,6 +23,7 @@ from hunet.model import (
     from_mapping,
 )
 from hunet.simulation.randomness import Stream, generator
+from hunet.simulation.tag_workload import TagWorkload, draw_tags
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
@@ -113,4 +114,7 @@ class WorkloadKind(NamedTuple):
     draw: Callable[[Any, Any, int], Drawn]
 
 
-WORKLOADS: dict[str, WorkloadKind] = {"uniform": WorkloadKind(UniformWorkload, _uniform)}
+WORKLOADS: dict[str, WorkloadKind] = {
+    "uniform": WorkloadKind(UniformWorkload, _uniform),
+    "tags": WorkloadKind(TagWorkload, draw_tags),
+}
