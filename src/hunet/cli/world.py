@@ -21,7 +21,6 @@ _SUMMARIES = {
     "slaw": "Least-action walks between fractal waypoints (social election).",
     "campus": "Students between classes, dormitories and the library (MOPS).",
 }
-_LONGEST_DEFAULT = 24
 
 Seed = Annotated[
     int | None,
@@ -130,6 +129,7 @@ for _name, _summary in _SUMMARIES.items():
 
 
 def _make(name: str | None, seed: int | None, settings: list[str] | None, config: Path | None, sinks: _Sinks) -> None:
+    from hunet.cli.settings import split_setting
     from hunet.model.errors import ConfigurationError
     from hunet.worlds import make_movement, write_movement
     from hunet.worlds.movement_files import format_of
@@ -139,7 +139,7 @@ def _make(name: str | None, seed: int | None, settings: list[str] | None, config
         raise ConfigurationError(f"which world? Name one: hunet world {'|'.join(_SUMMARIES)} ...")
     if name is not None and named not in (None, name):
         raise ConfigurationError(f"{config} names the world '{named}', the command line '{name}': drop one of them")
-    parameters |= dict(_setting(each) for each in settings or [])
+    parameters |= dict(split_setting(each) for each in settings or [])
     chosen_seed = next((each for each in (seed, configured_seed) if each is not None), 1)
     if sinks.positions:
         format_of(sinks.positions, sinks.format)  # before the work, not after it
@@ -157,16 +157,10 @@ def _make(name: str | None, seed: int | None, settings: list[str] | None, config
 
 def _configured(path: Path) -> tuple[str | None, int | None, dict[str, Any]]:
     """Read the name of the world, the seed and the parameters from a TOML file."""
-    import tomllib
-
+    from hunet.cli.settings import read_toml
     from hunet.model.errors import InputError, did_you_mean
 
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(path, f"cannot be read ({error})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(path, f"is not TOML: {error}") from None
+    content = read_toml(path)
     kinds: dict[str, type] = {"world": str, "seed": int, "parameters": dict}
     for key, value in content.items():
         if key not in kinds:
@@ -174,23 +168,6 @@ def _configured(path: Path) -> tuple[str | None, int | None, dict[str, Any]]:
         if not isinstance(value, kinds[key]):
             raise InputError(path, f"'{key}' must be of type {kinds[key].__name__}, not {value!r}")
     return content.get("world"), content.get("seed"), content.get("parameters", {})
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """Take NAME=VALUE apart; lists and tables are written as in TOML."""
-    import tomllib
-
-    from hunet.model.errors import ConfigurationError
-
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise ConfigurationError(f"--set {text}: write NAME=VALUE")
-    if not value.strip().startswith(("[", "{")):
-        return name.strip(), value.strip()
-    try:
-        return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"--set {text}: {error}") from None
 
 
 def _print_summary(contacts: Contacts) -> None:
@@ -205,28 +182,8 @@ def _print_summary(contacts: Contacts) -> None:
 
 def _print_parameters(names: Iterable[str]) -> None:
     """Print a table for each world: what can be set, its default, its unit and what it means."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
+    from hunet.report.tables import print_parameters
     from hunet.worlds import WORLDS
 
     for name in names:
-        table = Table(title=f"{name}: {WORLDS[name].summary}", title_justify="left", box=box.SIMPLE_HEAD)
-        for heading in ("parameter", "default", "unit", "meaning"):
-            table.add_column(heading, overflow="fold", no_wrap=heading == "parameter")
-        for row in WORLDS[name].describe():
-            meaning = f"{row.help} ({row.symbol})" if row.symbol else row.help
-            if "|" in row.kind:
-                meaning += f": {row.kind.replace('|', ', ')}"
-            table.add_row(row.name, _shown(row.default), row.unit, meaning)
-        Console(markup=False, highlight=False).print(table, markup=False)
-
-
-def _shown(default: Any) -> str:
-    if isinstance(default, dict):
-        return f"{len(default)} rows"
-    if not isinstance(default, tuple):
-        return str(default)
-    text = ", ".join(map(str, default))
-    return text if len(text) <= _LONGEST_DEFAULT else f"{len(default)} entries"
+        print_parameters(name, WORLDS[name].summary, WORLDS[name].describe())

@@ -33,6 +33,7 @@ _SHOWN = (
     ("dropped_expired", "dropped: old age", "copies"),
     ("aborted", "cut off", "packets under way when a contact ended"),
 )
+_LONGEST_DEFAULT = 24
 _SECONDS = ("latency_avg", "latency_med")
 _RATIOS = ("delivery_ratio", "reachable_ratio", "efficiency")
 
@@ -52,16 +53,24 @@ def print_summary(result: Result) -> None:
 
 def print_parameters(name: str, summary: str, parameters: Iterable[Parameter]) -> None:
     """What can be set, as a table."""
-    console = Console()
-    console.print(f"[bold]{name}[/bold]  {summary}", highlight=False)
-    table = Table(box=box.SIMPLE)
-    for heading in ("parameter", "symbol", "default", "values", "meaning"):
-        table.add_column(heading)
+    table = Table(title=f"{name}: {summary}", title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("parameter", "symbol", "default", "unit", "meaning"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "parameter")
     for row in parameters:
-        default = "none" if row.default is None else str(row.default)
-        meaning = row.help + (f" ({row.source})" if row.source else "")
-        table.add_row(row.name, row.symbol, f"{default} {row.unit}".strip(), row.kind, meaning)
-    console.print(table)
+        choices = f": {row.kind.replace('|', ', ')}" if "|" in row.kind else ""
+        table.add_row(row.name, row.symbol, _default(row.default), row.unit, row.help + choices)
+    Console(markup=False, highlight=False).print(table, markup=False)
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, dict):
+        return f"{len(value)} rows"
+    if not isinstance(value, tuple):
+        return str(value)
+    text = ", ".join(map(str, value))
+    return text if len(text) <= _LONGEST_DEFAULT else f"{len(value)} entries"
 
 
 class Comparison:
