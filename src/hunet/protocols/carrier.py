@@ -128,7 +128,8 @@ class Carrier(Protocol):
             self._accept(peer, packet, now)
         elif isinstance(packet, Interests):
             self.interests[peer] = packet.topics
-            self.driver.wake(peer)
+            if peer in self.known:  # it wants something new; at the greeting, what it has seen comes next
+                self.driver.wake(peer)
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         known = self.known.get(peer)
