@@ -141,7 +141,9 @@ class TestNode:
 
     def connect(self, other: TestNode, at: float | None = None) -> None:
         """A contact begins."""
-        self._at(at).contact_start(*sorted((self.node, other.node)))
+        engine = self._at(at)
+        engine.contact_start(*sorted((self.node, other.node)))
+        engine.settle()
 
     def disconnect(self, other: TestNode, at: float | None = None) -> None:
         """The contact ends."""

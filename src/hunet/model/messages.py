@@ -65,6 +65,10 @@ def members(messages: MessageSet) -> list[int]:
     return numbers
 
 
+_STEP = 32
+"""How many messages must have died before the sets of the living are counted anew."""
+
+
 class Catalogue:
     """Every message that a driver knows, by number.
 
@@ -80,10 +84,14 @@ class Catalogue:
     def __init__(self) -> None:
         self._messages: list[Message] = []
         self._by_id: dict[str, Message] = {}
-        self._by_topic: dict[Topic, MessageSet] = {}
+        self.by_topic: dict[Topic, MessageSet] = {}
+        """All messages on each topic."""
         self._in_order = True
         self.mortal: MessageSet = 0
         """The messages that expire."""
+        self._first_alive, self._first_expires = 0, float("-inf")
+        self._alive: tuple[int, dict[Topic, MessageSet]] = (0, {})
+        self._counted = 0
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -100,7 +108,31 @@ class Catalogue:
 
     def on_topic(self, topic: Topic) -> MessageSet:
         """All messages on a topic."""
-        return self._by_topic.get(topic, 0)
+        return self.by_topic.get(topic, 0)
+
+    def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:
+        """A number below which no message is of use any more, and all from there on by topic, counted from there.
+
+        Where messages expire, sets of those that are alive are short once they are shifted down by that number. As
+        everywhere, ``now`` never runs backwards.
+
+        >>> catalogue = Catalogue()
+        >>> for number in range(1000):
+        ...     message = catalogue.add(f"m{number}", "news", publisher=0, created=number, ttl=10)
+        >>> first, by_topic = catalogue.alive(now=1000)
+        >>> first, bin(by_topic["news"])
+        (990, '0b1111111111')
+        """
+        if now > self._first_expires:
+            messages, first = self._messages, self._first_alive
+            while first < len(messages) and messages[first].expires < now:
+                first += 1
+            self._first_alive = first
+            self._first_expires = messages[first].expires if first < len(messages) else float("inf")
+        if self._first_alive - self._alive[0] >= _STEP or len(self) != self._counted:
+            first, self._counted = self._first_alive, len(self)
+            self._alive = first, {topic: on_it >> first for topic, on_it in self.by_topic.items()}
+        return self._alive
 
     def add(
         self,
@@ -117,9 +149,10 @@ class Catalogue:
             self._in_order = False
         self._messages.append(message)
         self._by_id[id] = message
-        self._by_topic[topic] = self._by_topic.get(topic, 0) | message.bit
+        self.by_topic[topic] = self.by_topic.get(topic, 0) | message.bit
         if ttl is not None:
             self.mortal |= message.bit
+        self._first_expires = float("-inf")
         return message
 
     def newest(self, messages: MessageSet, most: int = 1) -> MessageSet:
@@ -128,5 +161,13 @@ class Catalogue:
             return messages
         if self._in_order and most == 1:
             return 1 << messages.bit_length() - 1
-        by_age = sorted(members(messages), key=lambda n: (self._messages[n].created, n))
-        return sum(1 << number for number in by_age[-most:])
+        return sum(1 << number for number in self._by_age(messages)[-most:])
+
+    def oldest(self, messages: MessageSet) -> MessageSet:
+        """Of a set, the message that was created first, as a set of one; of equal age, the one numbered first."""
+        if self._in_order or not messages:
+            return messages & -messages
+        return 1 << self._by_age(messages)[0]
+
+    def _by_age(self, messages: MessageSet) -> list[int]:
+        return sorted(members(messages), key=lambda number: (self._messages[number].created, number))

@@ -62,43 +62,45 @@ class Buffer:
 
     def held(self, now: float) -> MessageSet:
         """What the buffer holds, without what has expired."""
-        while now > self._next_expiry:
-            _, number = heappop(self._expiries)
-            self._next_expiry = self._expiries[0][0] if self._expiries else inf
-            self.remove(self._driver.messages[number], "expired")
+        if now > self._next_expiry:
+            expiries, catalogue, gone = self._expiries, self._driver.messages, 0
+            while expiries and now > expiries[0][0]:
+                message = catalogue[heappop(expiries)[1]]
+                if self._held >> message.number & 1:
+                    gone |= message.bit
+                    self._ranks.pop(message.number, None)
+                    self._driver.removed(message, "expired")
+            self._held ^= gone
+            self._next_expiry = expiries[0][0] if expiries else inf
         return self._held
 
     def add(self, messages: MessageSet, now: float) -> MessageSet:
-        """Take messages in, newest number first; returns those that stayed."""
+        """Take messages in, newest number first, and make room; returns those that stayed."""
         new = messages & ~self.held(now)
-        catalogue = self._driver.messages
         if not new:
             return messages
-        if self.capacity is None:
-            self._take(new)
-        else:
-            for number in members(new):
-                self._take(1 << number)
-                self._make_room(catalogue[number])
-        return messages & self._held
-
-    def _take(self, new: MessageSet) -> None:
         self._held |= new
         self._driver.stored(new)
         catalogue = self._driver.messages
-        for number in members(new & catalogue.mortal):
-            heappush(self._expiries, (catalogue[number].expires, number))
+        if new & catalogue.mortal:
+            for number in members(new & catalogue.mortal):
+                heappush(self._expiries, (catalogue[number].expires, number))
             self._next_expiry = self._expiries[0][0]
+        if self.capacity is not None:
+            self._make_room(members(new))
+        return messages & self._held
 
-    def _make_room(self, newcomer: Message) -> None:
+    def _make_room(self, newcomers: list[int]) -> None:
+        catalogue, ranks = self._driver.messages, self._ranks
+        for number in newcomers:
+            self._arrivals += 1
+            rank = ranks[number] = self._rank(catalogue[number], self._arrivals)
+            heappush(self._heap, (rank, number))
         assert self.capacity is not None
-        self._arrivals += 1
-        rank = self._ranks[newcomer.number] = self._rank(newcomer, self._arrivals)
-        heappush(self._heap, (rank, newcomer.number))
-        while len(self) > self.capacity:
+        while len(ranks) > self.capacity:
             rank, number = heappop(self._heap)
-            if self._ranks.get(number) == rank:
-                self.remove(self._driver.messages[number], "overflow")
+            if ranks.get(number) == rank:
+                self.remove(catalogue[number], "overflow")
 
     def remove(self, message: Message, reason: str) -> None:
         """Take a message out, if it is there."""

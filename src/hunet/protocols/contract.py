@@ -207,3 +207,7 @@ class Protocol:
 
     def timer(self, tag: str, now: float) -> None:
         """A timer that was set has run out."""
+
+    def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
+        """What this device has counted of itself by the end of a run, for studies; summed over devices by name."""
+        return {}

@@ -36,7 +36,7 @@ def earliest_arrivals(
     """The columns message, node, time of all first arrivals; the publisher's own are not arrivals.
 
     ``publications`` are in order of time and message i is the i-th of them. ``wanted`` gives, for each node, the set
-    of messages whose arrival is asked for; without it, all are.
+    of messages whose arrival is asked for; without it, all are. Arrivals after a message's life may be left out.
 
     >>> from hunet.model import Contacts, Publication
     >>> line = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30), ("2", "3", 40, 50)])
@@ -47,6 +47,7 @@ def earliest_arrivals(
     asked = [-1] * nodes if wanted is None else wanted
     arrivals = array("d")
     knows = [0] * nodes
+    first = 0  # sets count from this message: those before it have all expired
     open_to: list[set[int]] = [set() for _ in range(nodes)]
 
     def flood(node: int, news: int, now: float) -> None:
@@ -57,7 +58,7 @@ def earliest_arrivals(
             if news:
                 knows[here] |= news
                 for message in members(news & asked[here]):
-                    arrivals.extend((message, here, now))
+                    arrivals.extend((first + message, here, now))
                 for there in open_to[here]:
                     missing = news & ~knows[there]
                     if missing:
@@ -75,14 +76,32 @@ def earliest_arrivals(
             open_to[x].remove(y)
             open_to[y].remove(x)
         else:
-            knows[x] |= 1 << y
+            dead = _dead(publications, first, now)
+            if dead - first >= _STEP:
+                asked = [wants >> dead - first for wants in asked]
+                knows = [known >> dead - first for known in knows]
+                first = dead
+            news = 1 << y - first
+            knows[x] |= news
             for there in open_to[x]:
-                flood(there, 1 << y, now)
+                flood(there, news, now)
     message, node, time = columns(arrivals, 3)
     return message.astype(np.int64), node.astype(np.int64), time
 
 
+def _dead(publications: tuple[Publication, ...], first: int, now: float) -> int:
+    """The first message, from one on, that is still alive."""
+    while first < len(publications):
+        said = publications[first]
+        if said.ttl is None or said.time + said.ttl >= now:
+            break
+        first += 1
+    return first
+
+
 _OPENS, _PUBLISHED, _CLOSES = 0, 1, 2
+_STEP = 32
+"""How many messages must have died before the sets of the living are counted anew."""
 _CHUNK = 1 << 16
 
 

@@ -107,8 +107,10 @@ class Device:
         self.engine.out_of_band(self.node, node, packet)
 
     def wake(self, peer: Node) -> None:
-        if peer in self.neighbours:
-            self.engine.awake.append((self.node, peer))
+        link = (self.node, peer)
+        if peer in self.neighbours and link not in self.engine.woken:
+            self.engine.woken.add(link)
+            self.engine.awake.append(link)
 
     def deliver(self, message: Message, hops: int) -> None:
         engine = self.engine
@@ -163,6 +165,8 @@ class Engine:
         self.now = 0.0
         self.control: deque[tuple[Node, tuple[Node, ...], Control]] = deque()
         self.awake: deque[tuple[Node, Node]] = deque()
+        """Ends of links that have something to send, in the order in which they said so, each once."""
+        self.woken: set[tuple[Node, Node]] = set()
         self._make = make
         self._links = links
         self._rng = loss_rng
@@ -196,7 +200,7 @@ class Engine:
         while agenda and agenda[0][:2] < (time, rank):
             self.now, _, number, call, argument = heappop(agenda)
             call(number, argument)
-            self._settle()
+            self.settle()
         self.now = time
 
     # What applications and experimenters do -----------------------------------------------------------------------
@@ -204,32 +208,32 @@ class Engine:
     def start(self) -> None:
         for protocol in self.protocols:
             protocol.start(self.now)
-        self._settle()
+        self.settle()
 
     def phase(self, name: str) -> None:
         for protocol in self.protocols:
             protocol.phase(name, self.now)
-        self._settle()
+        self.settle()
 
     def subscribe(self, node: Node, topic: Topic) -> None:
         device = self.devices[node]
         device.topics.append(topic)
         if device.up:
             self.protocols[node].subscribe(topic, self.now)
-            self._settle()
+            self.settle()
 
     def unsubscribe(self, node: Node, topic: Topic) -> None:
         device = self.devices[node]
         device.topics.remove(topic)
         if device.up:
             self.protocols[node].unsubscribe(topic, self.now)
-            self._settle()
+            self.settle()
 
     def publish(self, message: Message) -> None:
         device = self.devices[message.publisher]
         if device.up:
             self.protocols[message.publisher].publish(message, self.now)
-            self._settle()
+            self.settle()
         else:
             self.record.unpublished += 1
 
@@ -248,7 +252,7 @@ class Engine:
         device.timers.clear()
         for number in self.record.copies_at(node):
             device.removed(self.messages[number], "crash")
-        self._settle()
+        self.settle()
 
     def restart(self, node: Node) -> None:
         """The device comes back with a new protocol object; its application subscribes again."""
@@ -264,12 +268,22 @@ class Engine:
         for peer in sorted(device.near):
             if self.devices[peer].up:
                 self.connect(min(node, peer), max(node, peer))
-        self._settle()
+        self.settle()
+
+    def observe(self, now: float) -> None:
+        """Ask every device what it has counted itself."""
+        observed = self.record.observed
+        for protocol in self.protocols:
+            for key, value in protocol.observations(now).items():
+                observed[key] = observed.get(key, 0) + value
 
     # Contacts -----------------------------------------------------------------------------------------------------
 
     def contact_start(self, one: Node, two: Node) -> None:
-        """Two devices come near each other; where none can crash, that is to :meth:`connect` them."""
+        """Two devices come near each other; where none can crash, that is to :meth:`connect` them.
+
+        After the last contact that starts at an instant, :meth:`settle` lets what was learnt travel on.
+        """
         if self._crashes:
             self.devices[one].near.add(two)
             self.devices[two].near.add(one)
@@ -291,10 +305,10 @@ class Engine:
         self.protocols[one].link_down(two, self.now)
         self.protocols[two].link_down(one, self.now)
         if self.control or self.awake:
-            self._settle()
+            self.settle()
 
     def connect(self, one: Node, two: Node) -> None:
-        """Open a link between two devices that are up, and let them exchange what they can at this instant."""
+        """Open a link between two devices that are up, and let them exchange what they have."""
         now, first, second = self.now, self.protocols[one], self.protocols[two]
         self.devices[one].neighbours[two] = None
         self.devices[two].neighbours[one] = None
@@ -309,19 +323,30 @@ class Engine:
             said[two], sizes[two] = answer, sum([packet.size for packet in answer])
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
-        loss, luck = self._loss, self._rng.random
+        loss, luck, waiting = self._loss, self._rng.random, len(self.awake)
         for packet in greeting:
             if not loss or luck() >= loss:
                 second.receive(one, packet, now)
         for packet in answer:
             if not loss or luck() >= loss:
                 first.receive(two, packet, now)
-        if self.control or self.awake:
-            self._settle()
-        if self._settles and not self._limited:
-            first.settled(two, now)
-            second.settled(one, now)
-            self._settle()
+        if self._settles:
+            self.settle()
+            if not self._limited:
+                first.settled(two, now)
+                second.settled(one, now)
+                self.settle()
+        elif len(self.awake) > waiting:
+            self._serve_new_link(one, two, waiting)
+
+    def _serve_new_link(self, one: Node, two: Node, waiting: int) -> None:
+        """Let the ends of a new link exchange what they have; what they learn waits behind the other starts."""
+        fresh = [self.awake.pop() for _ in range(len(self.awake) - waiting)]
+        self.woken.difference_update(fresh)
+        first_woke, second_woke = (one, two) in fresh, (two, one) in fresh
+        if first_woke or second_woke:
+            ends = (two, one) if second_woke else (one, two)  # who was greeted first speaks first
+            self._serve(*ends, first_woke and second_woke)
 
     def _stop(self, one: Node, two: Node, told: tuple[Node, ...]) -> None:
         """End the traffic of a limited link; ``told`` are the ends that live to hear of it."""
@@ -341,16 +366,17 @@ class Engine:
 
     # Packets ------------------------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Carry packets until nothing more can happen at this instant."""
-        control, awake = self.control, self.awake
+        control, awake, woken = self.control, self.awake, self.woken
         if control:
             self._carry_control()
         while awake:
             one, two = awake.popleft()
+            woken.discard((one, two))
             both = bool(awake) and awake[0] == (two, one)
             if both:
-                awake.popleft()
+                woken.discard(awake.popleft())
             self._serve(one, two, both)
             if control:
                 self._carry_control()
@@ -439,7 +465,7 @@ class Engine:
         sender, receiver, packet = link.frame
         link.frame = None
         self._carry(sender, receiver, packet)
-        self.awake.append((sender, receiver))
+        self.devices[sender].wake(receiver)
 
     def out_of_band(self, sender: Node, receiver: Node, packet: Packet) -> None:
         """Send a packet that needs no contact."""

@@ -204,6 +204,9 @@ class _WatchedProtocol(Protocol):
     def timer(self, tag: str, now: float) -> None:
         self._in("timer", now, tag=tag).timer(tag, now)
 
+    def observations(self, now: float) -> dict[str, float]:
+        return self._inner.observations(now)
+
 
 class _DeafDriver:
     """A driver that does nothing: in a replay only the log counts."""

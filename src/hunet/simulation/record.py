@@ -46,6 +46,8 @@ class Record:
         """Data packets that a link lost."""
         self.unpublished = 0
         """Publications whose device was down."""
+        self.observed: dict[str, float] = {}
+        """What the protocols counted themselves, summed over devices."""
         self.reasons: list[str] = []
         self._reason_numbers: dict[str, int] = {}
 

@@ -107,6 +107,8 @@ SUMMARY: dict[str, str] = {
     "out_of_band_bytes": "their bytes",
     "copies_avg": "mean over publications of the nodes that ever held or received it, publisher included",
     "copies_net_avg": "the same without copies that a full buffer dropped",
+    "copies_delivered_avg": "copies_avg over the publications that were delivered to anybody (B-SUB)",
+    "copies_net_delivered_avg": "copies_net_avg over the same",
     "dropped": "copies lost before their time: to full buffers, old age and crashes",
     "dropped_overflow": "of them to a full buffer",
     "dropped_expired": "of them to old age",
@@ -118,6 +120,7 @@ SUMMARY: dict[str, str] = {
     "role_time": "for each role, the mean number of nodes that had it over the run",
     "false_matches": "messages that a filter let through and nobody behind it wanted",
     "repeated": "deliveries repeated at a node that had crashed and forgotten",
+    "observed": "what protocols count themselves, summed over nodes; their pages say what",
 }
 """Every number of a summary and what it says. A mean over nothing is null."""
 

@@ -4,7 +4,9 @@ A run is named by its contacts, workload, protocol, parameters and seed; the sam
 single-threaded. Events of one instant happen in this order (ties within a line by node numbers, then as given):
 
 1. devices come back from a crash
-2. contacts start, and everything that follows from each start at this instant, before the next one starts
+2. contacts start: the ends of each exchange what they have before the next one starts, and what they have learnt
+   travels on over other open contacts after the last start; a protocol that asks to be told when a link has settled
+   is served to the end contact by contact
 3. a phase begins
 4. applications subscribe
 5. applications publish
@@ -127,6 +129,7 @@ def run(
             engine.subscribe(subscription.node, subscription.topic)
     steps = np.linspace(begin, end, SERIES_STEPS + 1)
     control = _play(engine, schedule, steps[1:].tolist(), progress)
+    engine.observe(end)
     return Outcome(name, contacts, workload, engine.record, (begin, end)).result(steps, control)
 
 
@@ -155,10 +158,14 @@ def _play(
 
     start, finish = engine.contact_start if schedule.crashes else engine.connect, engine.contact_end
     contact_start, contact_end = Rank.CONTACT_START, Rank.CONTACT_END
-    step = steps[0]
+    awake, control_queue = engine.awake, engine.control
+    step, now = steps[0], -inf
     done = 0
     for chunk in schedule.chunks():
         for time, rank, x, y in chunk:
+            if (awake or control_queue) and (rank != contact_start or time > now):
+                engine.settle()
+            now = time
             if time > step:
                 take_steps(time)
                 step = steps[len(control)] if len(control) < len(steps) else inf
@@ -174,6 +181,7 @@ def _play(
         done += _CHUNK
         if progress:
             progress(min(1.0, done / schedule.size))
+    engine.settle()
     take_steps(inf)
     return control
 

@@ -197,6 +197,8 @@ class Outcome:
             "out_of_band_bytes": record.out_of_band_bytes,
             "copies_avg": _mean(publications["copies"]),
             "copies_net_avg": _mean(publications["copies_net"]),
+            "copies_delivered_avg": _mean(publications["copies"][publications["delivered"] > 0]),
+            "copies_net_delivered_avg": _mean(publications["copies_net"][publications["delivered"] > 0]),
             "dropped": sum(dropped.values()),
             "dropped_overflow": dropped["overflow"],
             "dropped_expired": dropped["expired"],
@@ -208,6 +210,7 @@ class Outcome:
             "role_time": self._role_time(),
             "false_matches": len(record.false_matches) // 3,
             "repeated": served.repeated,
+            "observed": dict(sorted(record.observed.items())),
         }
 
     @property
