@@ -24,6 +24,10 @@ PROTOCOLS = st.sampled_from(
         ("pull", {}),
         ("pull", {"from_anyone": True}),
         ("spray-and-wait", {"copies": 4}),
+        ("b-sub", {"decay_cycle": 4.0, "buffer": 3}),
+        ("b-sub-p", {"decay_cycle": 4.0, "exact": True}),
+        ("socialcast", {"period": 2.0, "hysteresis": 0.0}),
+        ("socialcast-random", {"period": 2.0}),
     ]
 )
 LINKS = st.sampled_from([Links(), Links(rate=0.5), Links(rate=40, unit="bits/s"), Links(loss=0.3)])

@@ -13,9 +13,12 @@ from __future__ import annotations
 from importlib import import_module
 
 from hunet.model import ConfigurationError, did_you_mean
+from hunet.protocols.b_sub import BSub, BSubP
+from hunet.protocols.b_sub_baselines import BSubPull, BSubPush
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.pull import Pull
 from hunet.protocols.push import Push
+from hunet.protocols.socialcast import SocialCast, SocialCastRandom
 from hunet.protocols.spray_and_wait import SprayAndWait
 
 __all__ = ["PROTOCOLS", "Control", "Data", "Driver", "Packet", "Protocol", "protocol_class"]
@@ -24,6 +27,12 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "push": Push,
     "pull": Pull,
     "spray-and-wait": SprayAndWait,
+    "socialcast": SocialCast,
+    "socialcast-random": SocialCastRandom,
+    "b-sub": BSub,
+    "b-sub-p": BSubP,
+    "b-sub-push": BSubPush,
+    "b-sub-pull": BSubPull,
 }
 
 

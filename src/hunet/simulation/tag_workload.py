@@ -21,9 +21,11 @@ from hunet.model import Parameters, Publication, Subscription, about
 from hunet.simulation.randomness import Stream, generator
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hunet.model import Contacts
 
-__all__ = ["TABLE_2", "TAGS", "TagWorkload", "draw_tags", "tag_shares"]
+__all__ = ["TABLE_2", "TAGS", "TagWorkload", "draw_tags", "spoken_times", "tag_shares"]
 
 TABLE_2 = (0.132, 0.103, 0.0887, 0.0739)
 """The shares of the four most frequent tags."""
@@ -76,22 +78,13 @@ def tag_shares(tags: int = 38) -> list[float]:
 def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> tuple[list[Publication], list[Subscription]]:
     """Who wants which tags, and who says something when."""
     nodes = len(contacts.names)
-    roles, times = generator(seed, Stream.ROLES), generator(seed, Stream.TIMES)
+    roles = generator(seed, Stream.ROLES)
     subscriptions = [
         Subscription(node, TAGS[tag])
         for node in range(nodes)
         for tag in sorted(roles.permutation(chosen.tags)[: chosen.interests])
     ]
-    begin, end = contacts.span
-    said: list[tuple[float, int]] = []
-    for node in range(nodes):
-        expected = 2 * (end - begin) / chosen.max_interval
-        when = np.empty(0)
-        while not len(when) or when[-1] <= end:
-            gaps = times.uniform(0, chosen.max_interval, int(expected + 4 * expected**0.5) + 8)
-            when = np.concatenate([when, (when[-1] if len(when) else begin) + np.cumsum(gaps)])
-        said += [(float(time), node) for time in when[when <= end]]
-    said.sort()
+    said = spoken_times(contacts.span, range(nodes), chosen.max_interval, seed)
     shares = np.array(tag_shares(chosen.tags))
     tags = roles.choice(chosen.tags, len(said), p=shares / shares.sum())
     publications = [
@@ -99,3 +92,20 @@ def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> tuple[list[
         for i, ((time, node), tag) in enumerate(zip(said, tags, strict=True))
     ]
     return publications, subscriptions
+
+
+def spoken_times(
+    span: tuple[float, float], nodes: Iterable[int], max_interval: float, seed: int
+) -> list[tuple[float, int]]:
+    """(time, node) of all messages, in order: the time between two of a node is uniform up to MAX_INTERVAL."""
+    times = generator(seed, Stream.TIMES)
+    begin, end = span
+    expected = 2 * (end - begin) / max_interval
+    said: list[tuple[float, int]] = []
+    for node in nodes:
+        when = np.array([begin])
+        while when[-1] <= end:
+            gaps = times.uniform(0, max_interval, int(expected + 4 * expected**0.5) + 8)
+            when = np.concatenate([when, when[-1] + np.cumsum(gaps)])
+        said += [(float(time), node) for time in when[1:] if time <= end]
+    return sorted(said)

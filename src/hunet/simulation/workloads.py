@@ -22,7 +22,9 @@ from hunet.model import (
     did_you_mean,
     from_mapping,
 )
+from hunet.simulation.community_workload import CommunityWorkload, community_workload
 from hunet.simulation.randomness import Stream, generator
+from hunet.simulation.real_interests import GroupWorkload, QuestionnaireWorkload, draw_groups, draw_questionnaires
 from hunet.simulation.tag_workload import TagWorkload, draw_tags
 
 if TYPE_CHECKING:
@@ -116,5 +118,8 @@ class WorkloadKind(NamedTuple):
 
 WORKLOADS: dict[str, WorkloadKind] = {
     "uniform": WorkloadKind(UniformWorkload, _uniform),
+    "communities": WorkloadKind(CommunityWorkload, community_workload),
     "tags": WorkloadKind(TagWorkload, draw_tags),
+    "questionnaires": WorkloadKind(QuestionnaireWorkload, draw_questionnaires),
+    "groups": WorkloadKind(GroupWorkload, draw_groups),
 }

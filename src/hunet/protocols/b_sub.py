@@ -1,0 +1,323 @@
+"""B-SUB and B-SUB-P: messages climb towards those who meet the interested.
+
+Y. Zhao, J. Wu, "The Design and Evaluation of An Information Sharing System for Human Networks", IEEE TPDS 2013.
+
+Theory of operation. A device keeps its own interests in a *genuine* filter and what it has heard of others' in a
+*relay* filter, both Temporal Counting Bloom Filters. Two devices that meet exchange both. Each sends the other what the
+other's genuine filter matches (a delivery), and of the rest what the other's relay filter holds more firmly than its
+own: the other meets the interested more often. How much more is the *preference*; a message goes only to ever better
+carriers, since the best preference that it was sent for is kept as its mark (sections 3.1, 4.4). Then each adds the
+other's genuine filter to its relay filter (A-merge: a meeting is evidence) and takes the larger of the two relay
+filters (M-merge: hearsay must not add up, section 4.3). Counters fade with time, so that what is not renewed vanishes.
+
+B-SUB-P sends one filter, genuine and relay added up, so that nobody can tell a device's own interests from those that
+it relays; then there are no deliveries on sight, only preferences (section 4.5). Its greeting is B-SUB's with nothing
+in the genuine filter, and all else is the same: the two understand each other.
+
+Everything is exchanged once, when a contact begins (section 6.1). The filters are what the paper counts as control; the
+list of messages already seen, which spares duplicates, is the one that all protocols here send.
+
+Where we depart from the paper, and why
+- Every device relays; the brokers that the text still mentions were those of an earlier system (sections 2, 4.3).
+- Filters merge after forwarding, as section 4.5 says for B-SUB-P. Section 4.3 reads as if they merged first; then a
+  device's counters would never be below its peer's, no preference would be positive and nothing would be relayed.
+- A new copy's mark is 0, and marks never fall while the copy is held (the paper says neither).
+- Sender and receiver both keep a message that was delivered; receivers relay on.
+- A message once seen is never taken again, also after it was dropped ("without duplication", section 6.1).
+- On slow links what may be sent is decided when the contact begins; a message to be relayed is left out when its mark
+  has risen since on another link. Filters merge when all is sent, or at the contact's end.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from hunet.model import MessageSet, Node, Parameters, Topic, about, members
+from hunet.protocols.b_sub_packets import Filters, Forward
+from hunet.protocols.b_sub_watch import Watch
+from hunet.protocols.carrier import BufferParameters, Carrier
+from hunet.protocols.contract import Control, Data, Driver, Have, Packet, Seen
+from hunet.social.temporal_counting_bloom_filter import (
+    FilterShape,
+    Lookup,
+    TemporalCountingBloomFilter,
+    cycles_between,
+    preference,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
+__all__ = ["BSub", "BSubP", "BSubParameters", "Plan"]
+
+
+_MARKS = 256
+"""Marks kept before those of messages that are gone are thrown away."""
+_HEARD = 4096
+"""Genuine filters remembered."""
+
+
+class BSubParameters(BufferParameters, frozen=True):
+    """B-SUB's parameters."""
+
+    decay_cycle: Annotated[
+        float, about("time in which every counter loses 1", symbol="1/DF", unit="s", source="section 6.2", gt=0)
+    ] = 256.0
+    counters: Annotated[int, about("counters of a filter", symbol="m", source="section 6.1", ge=8, le=256)] = 256
+    hashes: Annotated[int, about("positions of a tag", symbol="k", source="section 6.1", ge=1, le=16)] = 3
+    initial: Annotated[int, about("counter of a new interest", symbol="Π", source="section 6.1", ge=1, le=255)] = 5
+    ceiling: Annotated[int, about("where counters stop", symbol="C_max", source="section 6.2", ge=1, le=255)] = 255
+    buffer: (
+        Annotated[
+            int, about("messages that a device can hold; none is unlimited", unit="messages", source="section 6.1")
+        ]
+        | None
+    ) = 100
+    relative_always: Annotated[
+        bool, about("a peer is preferred over no counter as over a counter of 1", source="section 3.1")
+    ] = False
+    suppress_own: Annotated[
+        bool, about("what peers have heard of a device's own interests stays out of its relay filter")
+    ] = False
+    exact: Annotated[
+        bool, about("exact counters go with the filters, to tell their false positives; for studies, slow")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.initial > self.ceiling:
+            raise ValueError(f"initial ({self.initial}) cannot exceed ceiling ({self.ceiling})")
+
+
+class Plan:
+    """What goes to a peer in this contact: deliveries, and messages to relay with the preference that sends them."""
+
+    __slots__ = ("direct", "left", "made", "preferences", "unasked")
+
+    def __init__(self, made: float, direct: MessageSet, preferences: dict[int, float], unasked: MessageSet = 0) -> None:
+        self.made, self.direct, self.preferences, self.unasked = made, direct, preferences, unasked
+        self.left = direct | unasked
+        """What has not gone yet."""
+        for number in preferences:
+            self.left |= 1 << number
+
+
+class BSub(Carrier):
+    """Deliver to the interested, relay to those who meet them more often."""
+
+    Parameters: ClassVar[type[Parameters]] = BSubParameters
+    tells_interests: ClassVar[bool] = False
+
+    def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.shape = _shape(parameters.counters, parameters.hashes, parameters.initial, parameters.ceiling)
+        self.genuine = self.relay = self.shape.empty()
+        self.marks: dict[int, float] = {}
+        """The paper's preference table: for messages that were relayed, the best preference they were sent for."""
+        self._most_marks = _MARKS
+        self.filters: dict[Node, Filters] = {}
+        """What the neighbours that this device is in exchange with have told."""
+        self.plans: dict[Node, Plan] = {}
+        self.watch = Watch(driver, self.shape) if parameters.exact else None
+        self.genuine_wire = b""
+        self._aged = self._next_decay = 0.0
+        self._tags = _lookup(self.shape, ())
+        self._heard: dict[bytes, tuple[TemporalCountingBloomFilter, list[Topic]]] = {}
+        """For each genuine filter, as it came: the filter, and the tags that it matches."""
+
+    # What variants change -------------------------------------------------------------------------------------------
+
+    def greeting(self) -> Filters:
+        """What this device tells: its interests and those that it relays (section 4.3)."""
+        truth = self.watch.truth(self.topics) if self.watch else None
+        return Filters(self.genuine_wire, self.relay.counters, truth)
+
+    def plan(self, told: Filters, seen: MessageSet, now: float) -> Plan | None:
+        """What to send a peer that has seen these messages, after what it told of its interests (section 4.4)."""
+        held = self.buffer.held(now)
+        if not held:
+            return None
+        # Numbers count from the first message that is still alive, which keeps the sets short.
+        first, by_topic = self.driver.messages.alive(now)
+        offers = held >> first
+        offers ^= offers & (seen >> first)
+        if not offers:
+            return None
+        if len(by_topic) != len(self._tags.keys):
+            self._know_tags(by_topic)
+        direct = 0
+        for tag in (self._heard.get(told.genuine) or self._hear(told.genuine))[1]:
+            direct |= offers & by_topic[tag]
+        offers ^= direct
+        preferences: dict[int, float] = {}
+        for tag, mine, theirs in self._tags.preferred(self.relay.counters, told.relay):
+            messages = offers & by_topic[tag]
+            if messages:
+                better = preference(mine or self.parameters.relative_always, theirs)
+                for number in members(messages):
+                    if better > self.marks.get(first + number, 0.0):
+                        preferences[first + number] = better
+        return Plan(now, direct << first, preferences) if direct or preferences else None
+
+    # The contract ---------------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        self._aged = now
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self._renew_genuine()
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        super().unsubscribe(topic, now)
+        self._renew_genuine()
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        if now >= self._next_decay:
+            self._age(now)
+        told = self.greeting()
+        if self.watch:
+            self.watch.greeted(told, self.topics)
+        return told, Seen(self.seen)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Filters):
+            self.filters[peer] = packet
+        elif isinstance(packet, Seen):
+            told = self.filters.get(peer)
+            plan = self.plan(told, packet.messages, now) if told else None
+            if plan:
+                self.plans[peer] = plan
+                self.driver.wake(peer)
+        elif isinstance(packet, Forward):
+            self._accept(peer, packet, now)
+        elif isinstance(packet, Have) and peer in self.plans:
+            self.plans[peer].left &= ~packet.messages
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        plan = self.plans.get(peer)
+        if not plan or not plan.left:
+            return None
+        if now > plan.made:  # both ends send what they held when they met, also if it is pushed out by what they get
+            plan.left &= self.buffer.held(now)
+            if not plan.left:
+                return None
+        messages = self.driver.messages.newest(plan.left, room)
+        return Forward(messages, self.next_hops(messages), messages & plan.direct)
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
+        plan = self.plans.get(peer)
+        if not plan:
+            return
+        plan.left &= ~packet.messages  # what the link lost is not tried again in this contact
+        if arrived:
+            assert isinstance(packet, Forward)
+            self._raise_marks(plan, packet.messages)
+            if len(self.marks) > self._most_marks:
+                held = self.buffer.held(now)
+                self.marks = {number: mark for number, mark in self.marks.items() if held >> number & 1}
+                self._most_marks = max(_MARKS, 2 * len(self.marks))
+            if self.watch:
+                self.watch.forwarded(self.filters[peer], packet, plan.unasked)
+
+    def settled(self, peer: Node, now: float) -> None:
+        told = self.filters.pop(peer, None)  # one exchange in a contact, and this was it (section 6.1)
+        self.plans.pop(peer, None)
+        if not told:
+            return
+        if now >= self._next_decay:
+            self._age(now)
+        # First the evidence, then the hearsay: the other way round, hearsay would be counted as evidence (section 4.3).
+        hearsay, suppress = told.relay, self.parameters.suppress_own
+        if suppress:
+            hearsay = TemporalCountingBloomFilter(self.shape, hearsay).without(self.genuine).counters
+        evidence = (self._heard.get(told.genuine) or self._hear(told.genuine))[0]
+        self.relay = self.relay.a_merge_and_m_merge(evidence, hearsay)
+        if self.watch:
+            self.watch.learned(told, self.topics if suppress else ())
+
+    def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
+        self.filters.pop(peer, None)
+        self.plans.pop(peer, None)
+
+    def observations(self, now: float) -> dict[str, float]:
+        self._age(now)
+        return self.watch.observations() if self.watch else {}
+
+    # The steps ------------------------------------------------------------------------------------------------------
+
+    def _accept(self, peer: Node, packet: Data, now: float) -> None:
+        assert isinstance(packet, Forward)
+        new = packet.messages & ~self.seen
+        if not new:
+            return
+        self._see(new)
+        if len(self.filters) > 1:  # others could send it too: let them know that there is no need
+            self.driver.broadcast(Have(new), but=peer)
+        catalogue, topics, dead = self.driver.messages, self.topics, 0
+        for number, hops in zip(members(packet.messages), packet.hops, strict=True):
+            bit = 1 << number
+            if new & bit:
+                message = catalogue[number]
+                self.hops[number] = hops
+                if message.expires < now:
+                    dead |= bit
+                elif message.topic in topics:
+                    self._deliver(bit)
+                elif packet.direct & bit:
+                    self.driver.false_match(message)
+        limit = self.parameters.max_hops
+        if limit is not None:
+            dead |= sum(1 << n for n in members(new) if self.hops[n] >= limit)
+        self.buffer.add(self.keeps(new & ~dead, packet), now)
+
+    def _hear(self, genuine: bytes) -> tuple[TemporalCountingBloomFilter, list[Topic]]:
+        if len(self._heard) >= _HEARD:  # a peer could make them up
+            self._heard.clear()
+        whole = self.shape.from_plain_wire(genuine)
+        heard = self._heard[genuine] = whole, self._tags.present(whole.counters)
+        return heard
+
+    def _know_tags(self, tags: Iterable[Topic]) -> None:
+        self._tags = _lookup(self.shape, tuple(sorted(tags)))
+        self._heard.clear()
+
+    def _raise_marks(self, plan: Plan, messages: MessageSet) -> None:
+        for number in members(messages):
+            mark = plan.preferences.get(number)
+            if mark is not None:
+                self.marks[number] = max(mark, self.marks.get(number, 0.0))
+                for other in self.plans.values():  # several on slow links only
+                    if other is not plan and other.preferences.get(number, mark + 1) <= mark:
+                        other.left &= ~(1 << number)
+
+    def _age(self, now: float) -> None:
+        cycle = self.parameters.decay_cycle
+        cycles = cycles_between(self._aged, now, cycle)
+        self._aged, self._next_decay = now, (now // cycle + 1) * cycle
+        self.relay = self.relay.decay(cycles)
+        if self.watch:
+            self.watch.aged(cycles)
+
+    def _renew_genuine(self) -> None:
+        self.genuine = self.shape.of(sorted(self.topics))
+        self.genuine_wire = self.genuine.to_plain_wire()
+
+
+class BSubP(BSub):
+    """B-SUB with own and relayed interests mixed in one filter, for privacy (section 4.5)."""
+
+    def greeting(self) -> Filters:
+        truth = self.watch.truth(self.topics, mixed=True) if self.watch else None
+        return Filters(b"", self.relay.a_merge(self.genuine).counters, truth)
+
+
+@lru_cache(64)
+def _shape(counters: int, hashes: int, initial: int, ceiling: int) -> FilterShape:
+    return FilterShape(counters, hashes, initial, ceiling)
+
+
+@lru_cache(256)
+def _lookup(shape: FilterShape, tags: tuple[Topic, ...]) -> Lookup:
+    return Lookup(shape, tags)

@@ -1,0 +1,87 @@
+"""B-SUB's packets, and its filters as bytes.
+
+On a real link the filters travel as CBOR: ``["b-sub", m, k, genuine, relay]``. The genuine filter has no counters
+(section 4.4): the set positions, a byte each, or the bit vector where that is shorter. The relay filter is groups of
+equal counters: the value, their number less one, and their positions, a byte each, so that a tag takes at most 4 bytes
+(section 6.1) where values are shared. The bytes of these two are what the metrics count; the few of CBOR around them
+are not.
+
+>>> from hunet.social.temporal_counting_bloom_filter import FilterShape
+>>> shape = FilterShape()
+>>> told = Filters(shape.of(["NewMoon"]).to_plain_wire(), shape.of(["openwebawards"]).counters)
+>>> told.size, len(to_wire(told, shape))
+(8, 21)
+>>> from_wire(to_wire(told, shape), shape) == told
+True
+"""
+
+from __future__ import annotations
+
+import cbor2
+import msgspec
+
+from hunet.model import MessageSet, PeerError, Topic
+from hunet.protocols.carrier import Carried
+from hunet.protocols.contract import Control
+from hunet.social.temporal_counting_bloom_filter import FilterShape, TemporalCountingBloomFilter, wire_size
+
+__all__ = ["Filters", "Forward", "Truth", "from_wire", "to_wire"]
+
+_KIND = "b-sub"
+_LONGEST = 2000
+"""More bytes than any greeting needs: 256 positions and twice 255 values, a bit vector, and CBOR."""
+
+
+class Truth(msgspec.Struct, frozen=True, gc=False):
+    """What filters stand for. Studies send it along to tell false positives; it never goes over a real link."""
+
+    own: tuple[Topic, ...]
+    relayed: dict[Topic, int]
+
+
+class Filters(Control, frozen=True, gc=False):
+    """A greeting: the sender's own interests, and those that it relays. B-SUB-P has both in the second."""
+
+    genuine: bytes
+    """The genuine filter as it goes over the wire."""
+    relay: bytes
+    """The counters of the relay filter, one after the other."""
+    truth: Truth | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.genuine) + wire_size(self.relay)
+
+
+class Forward(Carried, frozen=True, gc=False):
+    """Messages, and which of them the receiver's genuine filter asked for."""
+
+    direct: MessageSet
+
+
+def to_wire(told: Filters, shape: FilterShape) -> bytes:
+    """A greeting as CBOR."""
+    relay = TemporalCountingBloomFilter(shape, told.relay).to_wire()
+    return cbor2.dumps([_KIND, shape.counters, shape.hashes, told.genuine, relay])
+
+
+def from_wire(data: bytes, shape: FilterShape) -> Filters:
+    """The greeting that :func:`to_wire` wrote; anything else is refused as the peer's fault."""
+    if len(data) > _LONGEST:
+        raise PeerError(f"a greeting of {len(data)} bytes: no filters are that long")
+    try:
+        plain = cbor2.loads(data)
+    except (cbor2.CBORDecodeError, ValueError, RecursionError) as error:
+        raise PeerError(f"a greeting that is not CBOR: {error}") from None
+    match plain:
+        case [str(kind), int(counters), int(hashes), bytes(genuine), bytes(relay)] if kind == _KIND:
+            if (counters, hashes) != (shape.counters, shape.hashes):
+                raise PeerError(
+                    f"a peer's filters have {counters} counters and {hashes} hashes, ours {shape.counters} and "
+                    f"{shape.hashes}: all devices of a network must share these parameters"
+                )
+            if shape.from_plain_wire(genuine).to_plain_wire() != genuine:
+                raise PeerError("a plain filter came longer than it need be")
+            return Filters(genuine, shape.from_wire(relay).counters)
+        case _:
+            raise PeerError("a greeting that is not B-SUB's")

@@ -1,0 +1,117 @@
+"""An observer that goes with a B-SUB device and knows what its filters stand for (sections 4.5, 6.2 and 6.3).
+
+Filters err. To say how often, a study lets exact counters travel with them and compares. It also plays the attacker of
+section 4.5, who knows all tags there are and guesses a peer's interests from what the peer tells. All this costs more
+than the filters themselves, so it is done only when asked for. Nothing here influences what the device does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hunet.model import members
+from hunet.protocols.b_sub_packets import Filters, Forward, Truth
+from hunet.social.exact_counters import ExactCounters
+from hunet.social.temporal_counting_bloom_filter import FilterShape, Lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping
+
+    from hunet.model import MessageSet, Topic
+    from hunet.protocols.contract import Driver
+
+__all__ = ["OBSERVED", "Watch"]
+
+OBSERVED: dict[str, str] = {
+    "greetings": "greetings sent: two in a contact",
+    "filter_bytes": "bytes of their filters",
+    "string_bytes": "bytes of the same interests as strings",
+    "forwards": "messages that changed hands",
+    "false_forwards": "of them by a false positive; for PUSH, those that B-SUB would not have sent",
+    "relayed_tags": "tags that relay filters stand for at the end of the run",
+    "interests": "interests of the sender, counted in every greeting",
+    "guessed": "of them, how many an attacker guesses from that greeting alone, naming as many tags",
+    "lasting_interests": "interests, counted once for every device",
+    "lasting_guessed": "of them, how many are guessed by an attacker who heard all its greetings",
+}
+"""What is counted with ``exact``: names in a summary's ``observed``, summed over devices."""
+
+
+class Watch:
+    """Exact counters beside the relay filter of one device, and what is counted with them."""
+
+    def __init__(self, driver: Driver, shape: FilterShape) -> None:
+        self._driver, self._shape = driver, shape
+        self.relayed = ExactCounters({}, shape.ceiling)
+        self.counts: dict[str, float] = dict.fromkeys(OBSERVED, 0)
+        self._tags = Lookup(shape, ())
+        self._lowest = b""
+        """For each tag, the lowest value that any greeting has shown."""
+        self._own: frozenset[Topic] = frozenset()
+
+    def truth(self, own: Iterable[Topic], *, mixed: bool = False, relays: bool = True) -> Truth:
+        """What the filters of a greeting stand for."""
+        topics = tuple(sorted(own))
+        relayed = self.relayed.a_merge(self._inserted(topics)) if mixed else self.relayed
+        return Truth(() if mixed else topics, relayed.counters if relays else {})
+
+    def greeted(self, told: Filters, own: Iterable[Topic]) -> None:
+        """Count what a greeting costs, what the same would cost as strings, and what it gives away."""
+        assert told.truth is not None
+        self.counts["greetings"] += 1
+        self.counts["filter_bytes"] += told.size
+        strings = (*told.truth.own, *told.truth.relayed)
+        self.counts["string_bytes"] += sum(len(tag.encode()) for tag in strings)
+        shown = self._shown(told)
+        self._own = frozenset(own)
+        self._lowest = bytes(map(min, self._lowest, shown)) if len(self._lowest) == len(shown) else shown
+        self.counts["interests"] += len(self._own)
+        self.counts["guessed"] += self._guessed(shown)
+
+    def learned(self, told: Filters, forgotten: Iterable[Topic] = ()) -> None:
+        """Do exactly what the device did to its relay filter; ``forgotten`` are kept out of the hearsay."""
+        assert told.truth is not None
+        hearsay = self._of(told.truth.relayed).without(self._inserted(forgotten))
+        self.relayed = self.relayed.a_merge(self._inserted(told.truth.own)).m_merge(hearsay)
+
+    def aged(self, cycles: int) -> None:
+        """Time has passed."""
+        self.relayed = self.relayed.decay(cycles)
+
+    def forwarded(self, told: Filters, packet: Forward, unasked: MessageSet = 0) -> None:
+        """Count messages that went to a peer, and those that went by a filter's mistake, or although unasked for."""
+        assert told.truth is not None
+        for number in members(packet.messages):
+            tag, bit = self._driver.messages[number].topic, 1 << number
+            meant: Container[Topic] = told.truth.own if packet.direct & bit else told.truth.relayed
+            self.counts["forwards"] += 1
+            self.counts["false_forwards"] += bool(unasked & bit) or tag not in meant
+
+    def observations(self) -> dict[str, float]:
+        """What was counted, and how things stand now."""
+        found = self._guessed(self._lowest) if self._lowest else 0
+        now = {
+            "relayed_tags": len(self.relayed.counters),
+            "lasting_guessed": found,
+            "lasting_interests": len(self._own),
+        }
+        return self.counts | now
+
+    def _shown(self, told: Filters) -> bytes:
+        """How firmly each tag is in what the attacker looks at: the genuine filter if there is one."""
+        topics = self._driver.messages.by_topic
+        if len(topics) != len(self._tags.keys):
+            self._tags = Lookup(self._shape, sorted(topics))
+        looked_at = self._shape.from_plain_wire(told.genuine).counters if told.genuine else told.relay
+        return self._tags.values(looked_at)
+
+    def _guessed(self, shown: bytes) -> int:
+        """How many of the device's interests are among as many tags, the firmest first; of equals, by name."""
+        firmest = sorted(range(len(shown)), key=shown.__getitem__, reverse=True)[: len(self._own)]
+        return sum(self._tags.keys[place] in self._own for place in firmest if shown[place])
+
+    def _inserted(self, tags: Iterable[Topic]) -> ExactCounters:
+        return self._of(dict.fromkeys(tags, self._shape.initial))
+
+    def _of(self, counters: Mapping[Topic, int]) -> ExactCounters:
+        return ExactCounters(counters, self._shape.ceiling)

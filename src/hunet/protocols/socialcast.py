@@ -1,0 +1,316 @@
+"""SocialCast: routing by where subscribers are likely to be met soon.
+
+P. Costa, C. Mascolo, M. Musolesi and G. P. Picco, "Socially-Aware Routing for Publish-Subscribe in Delay-Tolerant
+Mobile Ad Hoc Networks", IEEE Journal on Selected Areas in Communications 26(5), 2008.
+
+Theory of operation. People who share an interest meet more often than others. A publication exists in γ copies, never
+more, which travel from carrier to carrier towards those who are expected to be near its subscribers. Every T seconds,
+each device at its own time, a device (1) samples its surroundings and updates its *utility* for each interest, (2)
+tells its neighbours its interests, its utilities and what it received last, and (3) hands each message to the
+neighbour of the highest utility for its interest, if that exceeds its own by more than ε; neighbours that want a
+message get it in passing, without becoming carriers (section III, Fig. 2). A utility is a weighted sum of forecasts
+of attributes: whether a subscriber is near (``col``) and how fast the neighbourhood changes (``cdc``), each smoothed
+by a Kalman predictor (section IV and appendix).
+
+``socialcast-random`` is the paper's baseline "without prediction": each copy stays, or goes to a neighbour drawn by
+lot.
+
+Where we depart from the paper, and why (the numbers are those of our specification, section 12). The replica flag
+belongs to the transmission, not to the message (A1). A next carrier that subscribes gets one transmission that does
+both jobs (A2). One copy of a message moves per tick and a neighbour that was just sent a message counts as having
+received it (A3): the printed loop would hand all γ copies to the same neighbour. Utilities are told for all interests
+a device knows of, not only its own (A12): otherwise only subscribers could become carriers. maxTTL and the filters'
+constants are not given and were fitted (A4, A8). A device that subscribes while it carries a matching message
+delivers it. The paper's messages live for ever; where a workload gives them a life, it is kept.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import msgspec
+
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
+from hunet.social.utility import ATTRIBUTES, Forecasts, Surroundings
+
+if TYPE_CHECKING:
+    from random import Random
+
+__all__ = ["SocialCast", "SocialCastParameters", "SocialCastRandom"]
+
+
+class SocialCastParameters(Parameters, frozen=True):
+    """SocialCast's parameters; the defaults are Table I's."""
+
+    period: Annotated[float, about("time between two ticks", symbol="T", unit="s", source="Table I", gt=0)] = 20.0
+    copies: Annotated[int, about("copies of a publication", symbol="γ", source="Table I", ge=1)] = 3
+    hysteresis: Annotated[
+        float, about("how much better a carrier must be", symbol="ε", source="Table I", ge=0, le=1)
+    ] = 0.2
+    memory: Annotated[int, about("ids remembered as received", symbol="λ", source="Table I", ge=1)] = 100
+    max_hops: (
+        Annotated[int, about("a copy that has come this far is not stored; none: no limit", symbol="maxTTL", ge=1)]
+        | None
+    ) = 10
+    buffer: Annotated[int, about("copies a device can hold; none: no limit", symbol="β", ge=1)] | None = None
+    weights: Annotated[
+        dict[str, float], about(f"weight of each attribute ({', '.join(ATTRIBUTES)}); they sum to 1", symbol="w")
+    ] = msgspec.field(default_factory=lambda: {"cdc": 0.25, "col": 0.75})
+    state_noise: Annotated[float, about("variance of the state of the predictors", symbol="Q", ge=0)] = 0.01
+    observation_noise: Annotated[float, about("variance of their samples", symbol="R", gt=0)] = 1.0
+    model: Annotated[
+        Literal["level", "trend", "season"],
+        about("what predictors assume: a level, a trend, a daily season", source="IV"),
+    ] = "level"
+    distrust: (
+        Annotated[float, about("mean error of 20 forecasts above which the last sample is used; none: never", gt=0)]
+        | None
+    ) = None
+    col_mode: Annotated[
+        Literal["instant", "interval"], about("near now, or at some time since the last tick, counts as near")
+    ] = "instant"
+    battery: Annotated[float, about("transmissions that a full battery lasts for", gt=0)] = 10_000.0
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.weights) - set(ATTRIBUTES))
+        if unknown:
+            raise ValueError(f"weights: no attribute '{unknown[0]}'; there are {', '.join(ATTRIBUTES)}")
+        if abs(sum(self.weights.values()) - 1) > 1e-9 or min(self.weights.values(), default=0) < 0:
+            raise ValueError(f"weights must not be negative and must sum to 1, not {sum(self.weights.values()):g}")
+
+
+class Advertisement(Control, frozen=True, gc=False):
+    """CONTROL of Fig. 2: what a device wants, how good a carrier it is for each interest, what it received last."""
+
+    interests: tuple[Topic, ...]
+    utilities: dict[Topic, float]
+    received: MessageSet
+
+    @property
+    def size(self) -> int:
+        names = sum(len(topic) for topic in self.interests) + sum(len(topic) + 8 for topic in self.utilities)
+        return names + ID_BYTES * self.received.bit_count()
+
+
+class Transfer(Data, frozen=True, gc=False):
+    """DATA of Fig. 2; with ``replica`` the receiver becomes the carrier, without it only its application gets it."""
+
+    hops: tuple[int, ...]
+    """Transmissions behind each message, this one included; highest number first."""
+    replica: bool
+
+
+class SocialCast(Protocol):
+    """Hand copies to whoever is likely to be near subscribers soon."""
+
+    Parameters: ClassVar[type[Parameters]] = SocialCastParameters
+
+    def __init__(self, node: Node, parameters: SocialCastParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.neighbours: dict[Node, None] = {}
+        self.rows: dict[Node, Advertisement] = {}
+        """The last advertisement of each neighbour."""
+        self.has: dict[Node, MessageSet] = {}
+        """What each of them has received, as far as this device knows."""
+        self.held: MessageSet = 0
+        self.copies: dict[int, tuple[int, int]] = {}
+        """The buffer, in order of arrival: running number to (message, hops). The publisher holds several of one."""
+        self.received: deque[int] = deque()
+        self.received_set: MessageSet = 0
+        self.delivered: MessageSet = 0
+        self.surroundings = Surroundings(parameters.battery)
+        self.forecasts = Forecasts(parameters)
+        self.utilities: dict[Topic, float] = {}
+        self._arrivals = 0
+        self._copies_of: dict[int, list[int]] = {}
+        self._deliveries: dict[Node, MessageSet] = {}
+        self._handovers: dict[Node, MessageSet] = {}
+
+    # Events -------------------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        self.driver.set_timer("tick", now + self.rng.random() * self.parameters.period)  # section III: no synchrony
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        self.neighbours[peer] = None
+        return ()
+
+    def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
+        del self.neighbours[peer]
+        row = self.rows.pop(peer, None)
+        if row and self.parameters.col_mode == "interval":
+            self.surroundings.passed.update(row.interests)
+        for table in (self.has, self._deliveries, self._handovers):
+            table.pop(peer, None)
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self.forecasts.learn(topic)
+        self._bury_the_dead(now)
+        for number in members(self.held & self.driver.messages.on_topic(topic)):
+            self._deliver(number, self.copies[self._copies_of[number][0]][1])
+
+    def publish(self, message: Message, now: float) -> None:  # noqa: ARG002
+        self.forecasts.learn(message.topic)
+        self.delivered |= message.bit
+        self._remember(message.number)
+        for _ in range(self.parameters.copies):
+            self._insert(message.number, 0)
+
+    def timer(self, tag: str, now: float) -> None:
+        near: set[Topic] = set()
+        for row in self.rows.values():
+            near.update(row.interests)
+        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(self.neighbours), near))
+        self._bury_the_dead(now)
+        if self.neighbours:
+            self.driver.broadcast(Advertisement(tuple(sorted(self.topics)), self.utilities, self.received_set))
+            self._plan()
+        self.driver.set_timer(tag, now + self.parameters.period)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Advertisement):
+            self.rows[peer], self.has[peer] = packet, packet.received
+            for topic in packet.utilities:
+                self.forecasts.learn(topic)
+        elif isinstance(packet, Transfer):
+            for number, hops in zip(members(packet.messages), packet.hops, strict=True):
+                if now <= self.driver.messages[number].expires:
+                    self._take(number, hops, packet.replica)
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
+        wanted, handed = self._deliveries.get(peer, 0), self._handovers.get(peer, 0)
+        if room == 1:  # oldest publication first, whatever becomes of it
+            oldest = self.driver.messages.oldest(wanted | handed)
+            wanted, handed = oldest & wanted, oldest & handed
+        if wanted:
+            self._deliveries[peer] &= ~wanted
+            hops = [self.copies[self._copies_of[number][-1]][1] + 1 for number in members(wanted)]
+            return Transfer(wanted, tuple(hops), False)
+        if handed:
+            self._handovers[peer] &= ~handed
+            return Transfer(handed, tuple([self._lift(number) + 1 for number in members(handed)]), True)
+        return None
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
+        assert isinstance(packet, Transfer)
+        self.surroundings.transmissions += 1
+        if arrived and peer in self.has:
+            self.has[peer] |= packet.messages
+        if packet.replica:
+            for number, hops in zip(members(packet.messages), packet.hops, strict=True):
+                if arrived:
+                    self.driver.removed(self.driver.messages[number], "handover")
+                else:
+                    self._put_back(number, hops - 1)
+
+    # Steps --------------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
+        self._deliveries, self._handovers = {}, {}
+        if not self.held or not self.rows:
+            return
+        on_topic = self.driver.messages.on_topic
+        for topic in self.forecasts.topics:
+            mine = self.held & on_topic(topic)
+            if mine:
+                self.choose_carriers(topic, mine)
+        for peer, row in self.rows.items():
+            wanted = 0
+            for topic in row.interests:
+                wanted |= on_topic(topic)
+            wanted &= self.held & ~self.has[peer] & ~self._handovers.get(peer, 0)
+            if wanted:
+                self._deliveries[peer] = wanted
+            if wanted or peer in self._handovers:
+                self.driver.wake(peer)
+
+    def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:
+        """The neighbour of the highest utility for the topic, if it exceeds ours by more than ε; ties: smallest id."""
+        level = self.utilities.get(topic, 0.0) + self.parameters.hysteresis
+        better = [(-row.utilities.get(topic, 0.0), peer) for peer, row in self.rows.items()]
+        for utility, peer in sorted(better):
+            if -utility <= level or not mine:
+                return
+            taken = mine & ~self.has[peer]
+            if taken:
+                self._handovers[peer] = self._handovers.get(peer, 0) | taken
+                mine ^= taken
+
+    def _take(self, number: int, hops: int, replica: bool) -> None:
+        message = self.driver.messages[number]
+        self.forecasts.learn(message.topic)
+        self._remember(number)
+        if message.topic in self.topics:
+            self._deliver(number, hops)
+        limit = self.parameters.max_hops
+        if replica and (limit is None or hops < limit):
+            self._insert(number, hops)
+
+    def _deliver(self, number: int, hops: int) -> None:
+        message = self.driver.messages[number]
+        if not self.delivered >> number & 1 and message.publisher != self.node:
+            self.delivered |= message.bit
+            self.driver.deliver(message, hops)
+
+    def _remember(self, number: int) -> None:
+        """The last λ messages received, own publications included (A6)."""
+        if not self.received_set >> number & 1:
+            self.received.append(number)
+            self.received_set |= 1 << number
+            if len(self.received) > self.parameters.memory:
+                self.received_set ^= 1 << self.received.popleft()
+
+    def _insert(self, number: int, hops: int) -> None:
+        self._put_back(number, hops)
+        self.driver.stored(1 << number)
+        if self.parameters.buffer is not None and len(self.copies) > self.parameters.buffer:
+            first = next(iter(self.copies))  # the copy that came in first goes
+            gone = self.copies.pop(first)[0]
+            self._forget_copy(gone, first)
+            self.driver.removed(self.driver.messages[gone], "overflow")
+
+    def _put_back(self, number: int, hops: int) -> None:
+        self._arrivals += 1
+        self.copies[self._arrivals] = (number, hops)
+        self._copies_of.setdefault(number, []).append(self._arrivals)
+        self.held |= 1 << number
+
+    def _bury_the_dead(self, now: float) -> None:
+        for number in members(self.held & self.driver.messages.mortal):
+            if self.driver.messages[number].expires < now:
+                for arrival in list(self._copies_of[number]):
+                    del self.copies[arrival]
+                    self._forget_copy(number, arrival)
+                    self.driver.removed(self.driver.messages[number], "expired")
+
+    def _lift(self, number: int) -> int:
+        """Take one copy out of the buffer to send it; returns its hops."""
+        arrival = self._copies_of[number][-1]
+        hops = self.copies.pop(arrival)[1]
+        self._forget_copy(number, arrival)
+        return hops
+
+    def _forget_copy(self, number: int, arrival: int) -> None:
+        self._copies_of[number].remove(arrival)
+        if not self._copies_of[number]:
+            del self._copies_of[number]
+            self.held ^= 1 << number
+            for plan in (self._deliveries, self._handovers):
+                for peer in plan:
+                    plan[peer] &= ~(1 << number)
+
+
+class SocialCastRandom(SocialCast):
+    """SocialCast without prediction: each message stays, or goes to a neighbour drawn by lot (section V.A)."""
+
+    def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:  # noqa: ARG002
+        peers = list(self.rows)
+        for number in reversed(members(mine)):
+            drawn = int(self.rng.random() * (len(peers) + 1))
+            if drawn < len(peers) and not self.has[peers[drawn]] >> number & 1:
+                peer = peers[drawn]
+                self._handovers[peer] = self._handovers.get(peer, 0) | 1 << number

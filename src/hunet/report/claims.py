@@ -1,0 +1,147 @@
+"""Claims of a paper against results of ours: a table in Markdown that is generated, never typed.
+
+A system's module (``hunet.report.b_sub_claims``, ...) says for each claim what the paper gives, computes what our study
+gives, and judges. The table stands in the system's page between two comments and is replaced as a whole::
+
+    <!-- claims -->
+    <!-- end of claims -->
+
+Other tables that come from results stand between comments with a name of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, Literal, NamedTuple
+
+from hunet.model import InputError
+from hunet.model.files import file_in_place
+
+__all__ = ["Claim", "Interval", "Runs", "claims_table", "replace_section"]
+
+Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
+Metric = str | Callable[[dict[str, Any]], float]
+"""A column of a run, or a function of its row."""
+
+# Student's t for a two-sided 95 % interval, by degrees of freedom; beyond, near enough.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+
+
+class Claim(NamedTuple):
+    """One row of the table."""
+
+    id: str
+    paper: str
+    """What the paper says, with its figure."""
+    ours: str
+    """What the study gave, with confidence intervals."""
+    verdict: Verdict
+    why: str = ""
+    """Why it differs, where it does."""
+
+
+class Interval(NamedTuple):
+    """A mean over repetitions, and half the width of its 95 % confidence interval."""
+
+    mean: float
+    half: float | None
+    runs: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Interval:
+        """The interval of some values.
+
+        >>> Interval.of([1.0, 2.0, 3.0]).text(2)
+        '2.00 ± 2.48'
+        """
+        known = list(values)
+        if len(known) < 2:
+            return cls(known[0] if known else float("nan"), None, len(known))
+        student = _STUDENT[len(known) - 2] if len(known) - 2 < len(_STUDENT) else 2.0
+        return cls(mean(known), student * stdev(known) / len(known) ** 0.5, len(known))
+
+    def text(self, digits: int = 3, unit: float = 1.0) -> str:
+        """As people write it."""
+        half = "" if self.half is None else f" ± {self.half / unit:,.{digits}f}"
+        return f"{self.mean / unit:,.{digits}f}{half}"
+
+
+class Runs:
+    """The runs of a study, to be asked for metrics."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
+        self.rows = list(rows)
+
+    @classmethod
+    def read(cls, folder: Path | str) -> Runs:
+        """From the folder that ``hunet study`` wrote."""
+        import pyarrow.parquet as pq
+
+        folder = Path(folder)
+        rows = []
+        for path in sorted(folder.glob("runs/protocol=*/*.parquet")):
+            with pq.ParquetFile(path) as file:
+                row = file.read().to_pylist()[0]
+            row["protocol"] = path.parent.name.removeprefix("protocol=")
+            for column in ("axes", "name", "observed"):
+                row[column] = json.loads(row[column])
+            rows.append(row)
+        if not rows:
+            raise InputError(folder, "holds no runs of a study: run 'hunet study FILE.toml -o FOLDER' first")
+        return cls(sorted(rows, key=lambda row: (row["point"], row["repetition"])))
+
+    @property
+    def repetitions(self) -> int:
+        """How many repetitions there are."""
+        return len({row["repetition"] for row in self.rows})
+
+    def values(self, metric: Metric, protocol: str, **axes: Any) -> list[float]:
+        """A metric in all runs of a protocol at a point of the grid; axes by the last part of their names."""
+        found = []
+        for row in self.rows:
+            place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
+            if row["protocol"] == protocol and all(place.get(name) == value for name, value in axes.items()):
+                value = row[metric] if isinstance(metric, str) else metric(row)
+                if value is not None:
+                    found.append(float(value))
+        return found
+
+    def at(self, metric: Metric, protocol: str, **axes: Any) -> Interval:
+        """The mean of a metric over repetitions, with its confidence interval."""
+        return Interval.of(self.values(metric, protocol, **axes))
+
+    def along(self, metric: Metric, protocol: str, axis: str) -> dict[Any, Interval]:
+        """A metric along an axis of the grid, in order."""
+        places = {
+            value
+            for row in self.rows
+            if row["protocol"] == protocol
+            for name, value in row["axes"].items()
+            if name.rpartition(".")[2] == axis
+        }
+        return {place: self.at(metric, protocol, **{axis: place}) for place in sorted(places)}
+
+
+def claims_table(claims: Iterable[Claim]) -> str:
+    """The table in Markdown."""
+    lines = ["| claim | the paper | ours | verdict | why it differs |", "|---|---|---|---|---|"]
+    lines += [f"| {claim.id} | {claim.paper} | {claim.ours} | {claim.verdict} | {claim.why} |" for claim in claims]
+    return "\n".join(lines)
+
+
+def replace_section(page: Path | str, text: str, name: str = "claims") -> None:
+    """Put a text between the two comments of that name in a page, in place of what stood there."""
+    page, begin, end = Path(page), f"<!-- {name} -->", f"<!-- end of {name} -->"
+    try:
+        old = page.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError(page, "no such file") from None
+    before, found, rest = old.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        raise InputError(page, f"has no place for {name}: it needs the lines {begin} and {end}")
+    with file_in_place(page) as place:
+        place.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")

@@ -1,0 +1,108 @@
+"""Workloads from what people really wanted: the questionnaires of Infocom 2006, the profiles of SIGCOMM 2009.
+
+Infocom 2006 (CRAWDAD cambridge/haggle): participants named the conference's topics that interest them, in
+``forms/N.dat`` as ``topics=15,22,24``, where N is the mote. What they said to whom is not known; here everybody now and
+then says something on a topic of their own, at the times of B-SUB's workload.
+
+SIGCOMM 2009 (CRAWDAD thlab/sigcomm2009): participants joined interest groups (``interests1.csv`` before,
+``interests2.csv`` during the conference) and really sent messages to groups: the rows of type M of ``messages.csv``.
+
+The files are not part of hunet; a folder that holds them is named. People without contacts are left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from hunet.model import InputError, Parameters, Publication, Subscription, about
+from hunet.simulation.randomness import Stream, generator
+from hunet.simulation.tag_workload import spoken_times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hunet.model import Contacts
+
+__all__ = ["GroupWorkload", "QuestionnaireWorkload", "draw_groups", "draw_questionnaires"]
+
+Drawn = tuple[list[Publication], list[Subscription]]
+_LIFE = about("life of a message; none is for ever", unit="s", ge=0)
+
+
+class QuestionnaireWorkload(Parameters, frozen=True):
+    """People want the topics that they named, and keep saying something on them (Infocom 2006)."""
+
+    folder: Annotated[str, about("the folder of the forms, N.dat")] = "forms"
+    max_interval: Annotated[
+        float, about("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
+    ] = 3600.0
+    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
+    ttl: Annotated[float, _LIFE] | None = 3600.0
+
+
+class GroupWorkload(Parameters, frozen=True):
+    """People want the groups that they joined, and what was sent to groups is sent again (SIGCOMM 2009)."""
+
+    folder: Annotated[str, about("the folder of interests1.csv, interests2.csv and messages.csv")] = "sigcomm09"
+    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
+    ttl: Annotated[float, _LIFE] | None = 86400.0
+
+
+def draw_questionnaires(contacts: Contacts, chosen: QuestionnaireWorkload, seed: int) -> Drawn:
+    """The topics that participants named, and messages on them."""
+    wanted: dict[int, list[str]] = {}
+    for node, name in enumerate(contacts.names):
+        path = Path(chosen.folder) / f"{name}.dat"
+        topics = (
+            [line.partition("=")[2] for line in _lines(path) if line.startswith("topics=")] if path.exists() else []
+        )
+        named = [topic.strip() for line in topics for topic in line.split(",") if topic.strip()]
+        if named:
+            wanted[node] = [f"topic-{topic}" for topic in dict.fromkeys(named)]
+    if not wanted:
+        raise InputError(chosen.folder, "has no form N.dat with topics= of any node N of these contacts")
+    roles = generator(seed, Stream.ROLES)
+    publications = [
+        Publication(f"m{i}", time, node, wanted[node][roles.integers(len(wanted[node]))], chosen.size, chosen.ttl)
+        for i, (time, node) in enumerate(spoken_times(contacts.span, sorted(wanted), chosen.max_interval, seed))
+    ]
+    return publications, [Subscription(node, topic) for node, topics in wanted.items() for topic in topics]
+
+
+def draw_groups(contacts: Contacts, chosen: GroupWorkload, seed: int) -> Drawn:  # noqa: ARG001
+    """The groups that participants joined, and the messages to groups; nothing is random."""
+    folder, number = Path(chosen.folder), {name: node for node, name in enumerate(contacts.names)}
+    subscriptions = []
+    for name, columns in (("interests1.csv", 2), ("interests2.csv", 3)):
+        for user, group, *since in _rows(folder / name, columns):
+            if user in number:
+                start = float(since[0]) if since else float("-inf")
+                subscriptions.append(Subscription(number[user], f"group-{group}", start))
+    begin, end = contacts.span
+    publications = [
+        Publication(f"m{message}", float(created), number[user], f"group-{group}", chosen.size, chosen.ttl)
+        for message, user, created, kind, group in _rows(folder / "messages.csv", 5)
+        if kind == "M" and user in number and begin <= float(created) <= end
+    ]
+    if not publications or not subscriptions:
+        raise InputError(folder, "has no messages to groups, or no interests, of any node of these contacts")
+    return publications, subscriptions
+
+
+def _rows(path: Path, columns: int) -> Iterator[list[str]]:
+    for number, line in enumerate(_lines(path), 1):
+        row = line.strip().split(";")
+        if line.strip() and not line.startswith("#"):
+            if len(row) != columns:
+                raise InputError(path, f"{len(row)} values where {columns} belong, separated by ';'", number)
+            yield row
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        raise InputError(path, "no such file") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None

@@ -1,0 +1,187 @@
+"""Forecasting one number from noisy samples: the Kalman predictor of SocialCast.
+
+P. Costa, C. Mascolo, M. Musolesi and G. P. Picco, "Socially-Aware Routing for Publish-Subscribe in Delay-Tolerant
+Mobile Ad Hoc Networks", IEEE JSAC 26(5), 2008, section IV and appendix; after P. J. Brockwell and R. A. Davis,
+"Introduction to Time Series and Forecasting".
+
+Theory of operation. What is observed is Y_t = G X_t + noise of variance R, and what lies behind it moves by
+X_{t+1} = F X_t + noise of variance Q. The forecast X̂ and its error Ω follow by
+
+    Δ = G Ω Gᵀ + R,   Θ = F Ω Gᵀ,   X̂' = F X̂ + Θ Δ⁻¹ (Y - G X̂),   Ω' = F Ω Fᵀ + Q - Θ Δ⁻¹ Θᵀ.
+
+With F = G = 1 these are the appendix's scalar recursions, and the whole is exponential smoothing with a gain that
+settles
+at (√(q² + 4q) - q) / 2, q = Q/R: only the ratio matters in the long run.
+
+Where we depart from the paper, and why. The appendix first calls R the variance of the observation and then exchanges
+the two letters; its recursions use the first meaning, and so do we. Trend and season, which the paper allows and does
+not use, are models of the same general form. A season is one harmonic: a daily season of single samples would need
+thousands of states.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import cos, pi, sin, sqrt
+
+__all__ = [
+    "KalmanPredictor",
+    "Predictability",
+    "ScalarKalman",
+    "limit_gain",
+    "local_level",
+    "local_linear_trend",
+    "with_season",
+]
+
+Matrix = list[list[float]]
+
+
+class ScalarKalman:
+    """The appendix's predictor: one state, F = G = 1.
+
+    >>> predictor = ScalarKalman(state_noise=1.0, observation_noise=1.0)
+    >>> [predictor.update(y) for y in (1, 1)]
+    [0.5, 0.8]
+    """
+
+    __slots__ = ("error", "forecast", "observation_noise", "state_noise")
+
+    def __init__(
+        self,
+        state_noise: float = 0.01,
+        observation_noise: float = 1.0,
+        forecast: float = 0.0,
+        error: float = 1.0,
+    ) -> None:
+        self.state_noise = state_noise
+        self.observation_noise = observation_noise
+        self.forecast = forecast
+        """X̂, the forecast of the next sample."""
+        self.error = error
+        """Ω, its mean squared error."""
+
+    def update(self, sample: float) -> float:
+        """Take in a sample; returns the forecast of the next one."""
+        gain = self.error / (self.error + self.observation_noise)
+        self.forecast += gain * (sample - self.forecast)
+        self.error += self.state_noise - gain * self.error
+        return self.forecast
+
+
+def limit_gain(state_noise: float, observation_noise: float) -> float:
+    """The gain at which the scalar predictor settles.
+
+    >>> round(limit_gain(1.0, 1.0), 6)  # the golden ratio
+    0.618034
+    """
+    q = state_noise / observation_noise
+    return (sqrt(q * q + 4 * q) - q) / 2
+
+
+class KalmanPredictor:
+    """The general predictor, for any F, G, Q, R; samples and forecasts are vectors."""
+
+    def __init__(self, f: Matrix, g: Matrix, q: Matrix, r: Matrix, state: list[float], error: Matrix) -> None:
+        self.f, self.g, self.q, self.r = f, g, q, r
+        self.state = [[value] for value in state]
+        self.error = error
+
+    def update(self, sample: list[float]) -> list[float]:
+        """Take in a sample; returns the forecast of the next one, G X̂."""
+        f, g, omega = self.f, self.g, self.error
+        delta = _add(_times(_times(g, omega), _transposed(g)), self.r)
+        theta = _times(_times(f, omega), _transposed(g))
+        gain = _times(theta, _inverse(delta))
+        surprise = _add([[y] for y in sample], _times(g, self.state), -1.0)
+        self.state = _add(_times(f, self.state), _times(gain, surprise))
+        self.error = _add(
+            _add(_times(_times(f, omega), _transposed(f)), self.q), _times(gain, _transposed(theta)), -1.0
+        )
+        return [row[0] for row in _times(g, self.state)]
+
+
+def local_level(state_noise: float, observation_noise: float) -> KalmanPredictor:
+    """The model of the appendix in the general form: what ScalarKalman computes."""
+    return KalmanPredictor([[1.0]], [[1.0]], [[state_noise]], [[observation_noise]], [0.0], [[1.0]])
+
+
+def local_linear_trend(level_noise: float, slope_noise: float, observation_noise: float) -> KalmanPredictor:
+    """A level that moves by a slope, which itself wanders.
+
+    >>> trend = local_linear_trend(0.01, 0.01, 0.01)
+    >>> for y in range(50):
+    ...     forecast = trend.update([float(y)])
+    >>> abs(forecast[0] - 50) < 0.01
+    True
+    """
+    f = [[1.0, 1.0], [0.0, 1.0]]
+    q = [[level_noise, 0.0], [0.0, slope_noise]]
+    return KalmanPredictor(f, [[1.0, 0.0]], q, [[observation_noise]], [0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]])
+
+
+def with_season(model: KalmanPredictor, period: float, season_noise: float) -> KalmanPredictor:
+    """A model of one observed number with a season of so many samples added: one harmonic, whose size may wander."""
+    angle = 2 * pi / period
+    turn = [[cos(angle), sin(angle)], [-sin(angle), cos(angle)]]
+    return KalmanPredictor(
+        _blocks(model.f, turn),
+        [model.g[0] + [1.0, 0.0]],
+        _blocks(model.q, [[season_noise, 0.0], [0.0, season_noise]]),
+        model.r,
+        [row[0] for row in model.state] + [0.0, 0.0],
+        _blocks(model.error, [[1.0, 0.0], [0.0, 1.0]]),
+    )
+
+
+class Predictability:
+    """Watches how well forecasts come true; where they do not, the last sample is the better forecast (section IV).
+
+    The paper gives no rule: here the mean of |Y - X̂| over a window is compared with a threshold.
+
+    >>> watch = Predictability(window=2, threshold=0.5)
+    >>> watch.trusted(sample=1.0, forecast=0.2), watch.trusted(sample=1.0, forecast=0.9)
+    (False, True)
+    """
+
+    def __init__(self, window: int = 20, threshold: float = 0.5) -> None:
+        self.threshold = threshold
+        self._misses: deque[float] = deque(maxlen=window)
+
+    def trusted(self, sample: float, forecast: float) -> bool:
+        """Take in a sample and what had been forecast for it; whether forecasts can be relied upon now."""
+        self._misses.append(abs(sample - forecast))
+        return sum(self._misses) / len(self._misses) <= self.threshold
+
+
+def _times(a: Matrix, b: Matrix) -> Matrix:
+    columns = list(zip(*b, strict=True))
+    return [[sum(x * y for x, y in zip(row, column, strict=True)) for column in columns] for row in a]
+
+
+def _add(a: Matrix, b: Matrix, factor: float = 1.0) -> Matrix:
+    return [[x + factor * y for x, y in zip(one, two, strict=True)] for one, two in zip(a, b, strict=True)]
+
+
+def _transposed(a: Matrix) -> Matrix:
+    return [list(column) for column in zip(*a, strict=True)]
+
+
+def _blocks(a: Matrix, b: Matrix) -> Matrix:
+    return [row + [0.0] * len(b[0]) for row in a] + [[0.0] * len(a[0]) + row for row in b]
+
+
+def _inverse(a: Matrix) -> Matrix:
+    """By elimination with the largest pivot; the matrices here are as small as the samples."""
+    size = len(a)
+    rows = [list(row) + [1.0 if i == j else 0.0 for j in range(size)] for i, row in enumerate(a)]
+    for place in range(size):
+        pivot = max(range(place, size), key=lambda i: abs(rows[i][place]))
+        rows[place], rows[pivot] = rows[pivot], rows[place]
+        scale = rows[place][place]
+        rows[place] = [value / scale for value in rows[place]]
+        for i in range(size):
+            if i != place:
+                factor = rows[i][place]
+                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[place], strict=True)]
+    return [row[size:] for row in rows]

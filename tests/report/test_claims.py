@@ -1,0 +1,133 @@
+"""The claims table: generated from a study's folder, put into a page, judged by the numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunet.model import InputError
+from hunet.report.b_sub_claims import b_sub_claims, privacy_table, write_b_sub_claims, write_b_sub_interests
+from hunet.report.claims import Claim, Interval, Runs, claims_table, replace_section
+
+CYCLES = [4, 16, 64, 256, 1024, 4096]
+DELIVERY = {
+    "b-sub": [0.18, 0.22, 0.25, 0.26, 0.22, 0.17],
+    "b-sub-p": [0.15, 0.18, 0.19, 0.2, 0.12, 0.09],
+    "b-sub-push": [0.3],
+    "b-sub-pull": [0.1],
+}
+
+
+def row(protocol: str, cycle: int | None, repetition: int, **changed: Any) -> dict[str, Any]:
+    short = {"b-sub-push": 0.92, "b-sub-pull": 0.0}.get(protocol, 0.002)
+    place = CYCLES.index(cycle) if cycle else 0
+    return {
+        "protocol": protocol,
+        "point": 0,
+        "repetition": repetition,
+        "axes": {"parameters.decay_cycle": cycle} if cycle else {},
+        "name": {"result": {"contacts": {"nodes": 10}}},
+        "delivery_ratio": DELIVERY[protocol][place] + 0.001 * repetition,
+        "latency_avg": 1000.0 + abs(place - 2),
+        "copies_delivered_avg": {"b-sub-push": 40.0}.get(protocol, 16.0),
+        "copies_net_delivered_avg": {"b-sub-push": 20.0, "b-sub-p": 16.5}.get(protocol, 16.0),
+        "dropped_overflow": {"b-sub-push": 1000.0, "b-sub-pull": 0.0}.get(protocol, 1.0),
+        "observed": {
+            "forwards": 1000,
+            "false_forwards": 1000 * short / (place + 1),
+            "relayed_tags": 10 * [0, 5, 20, 29, 36, 38][place],
+            "greetings": 10,
+            "filter_bytes": [300, 500, 600, 550, 520, 500][place],
+            "string_bytes": 1700,
+            "interests": 100,
+            "guessed": 100 if protocol == "b-sub" else 30,
+            "lasting_interests": 20,
+            "lasting_guessed": 20,
+        },
+        **changed,
+    }
+
+
+def rows(**changed: Any) -> list[dict[str, Any]]:
+    return [
+        row(protocol, cycle, repetition, **changed)
+        for protocol in DELIVERY
+        for cycle in (CYCLES if protocol in ("b-sub", "b-sub-p") else [None])
+        for repetition in (0, 1)
+    ]
+
+
+def test_every_claim_is_judged_by_the_numbers() -> None:
+    claims = {claim.id: claim for claim in b_sub_claims(Runs(rows()), Runs(rows(delivery_ratio=0.2)))}
+    assert list(claims) == [f"BS-{n}" for n in range(1, 14)]
+    verdicts = {name: claim.verdict for name, claim in claims.items()}
+    good = {"BS-2", "BS-3", "BS-4", "BS-5", "BS-8", "BS-9", "BS-10", "BS-11", "BS-13"}
+    assert {name for name, verdict in verdicts.items() if verdict == "reproduced"} == good
+    assert verdicts["BS-1"] == "partly"  # B-SUB-P falls below PULL in the end
+    assert verdicts["BS-6"] == "not reproduced"
+    assert verdicts["BS-7"] == "partly"
+    assert "PUSH 0.300 ± 0.006" in claims["BS-1"].ours
+    assert "2^12 s" in claims["BS-1"].why
+
+
+def test_results_that_contradict_the_paper_are_said_to() -> None:
+    flat = {
+        claim.id: claim.verdict for claim in b_sub_claims(Runs(rows(delivery_ratio=0.2, copies_net_delivered_avg=5.0)))
+    }
+    assert (flat["BS-2"], flat["BS-3"], flat["BS-4"]) == ("not reproduced",) * 3
+    assert flat["BS-11"] == "not testable"
+
+
+def test_the_privacy_table_has_a_row_for_each_cycle() -> None:
+    lines = privacy_table(Runs(rows())).splitlines()
+    assert len(lines) == 2 + len(CYCLES)
+    assert lines[-1] == "| 2^12 s | 100.0 ± 0.0 % | 30.0 ± 0.0 % | 100.0 ± 0.0 % |"
+
+
+def test_a_study_is_read_and_the_page_is_written(tmp_path: Path) -> None:
+    import json
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for number, one in enumerate(rows()):
+        place = tmp_path / "study" / "runs" / f"protocol={one.pop('protocol')}"
+        place.mkdir(parents=True, exist_ok=True)
+        plain = {key: json.dumps(value) if isinstance(value, dict) else value for key, value in one.items()}
+        pq.write_table(pa.Table.from_pylist([plain]), place / f"{number}.parquet")
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- claims -->\nthe last table\n<!-- end of claims -->\nafter\n")
+    write_b_sub_claims(page, tmp_path / "study")
+    first = page.read_text()
+    assert first.startswith("before\n<!-- claims -->\n\n| claim |")
+    assert first.endswith("<!-- end of claims -->\nafter\n")
+    assert "the last table" not in first
+    assert "2 repetitions" in first
+    write_b_sub_claims(page, tmp_path / "study")
+    assert page.read_text() == first
+    with pytest.raises(InputError, match="no place for interests"):
+        write_b_sub_interests(page, somewhere=tmp_path / "study")
+    page.write_text("<!-- interests --><!-- end of interests -->")
+    write_b_sub_interests(page, somewhere=tmp_path / "study")
+    assert (
+        "| somewhere | b-sub | 2^8 s | 0.261 ± 0.006 | 17 ± 0 | 16.0 ± 0.0 | 0.1 ± 0.0 % | 55 ± 0 |" in page.read_text()
+    )
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no runs"):
+        Runs.read(tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        replace_section(tmp_path / "none.md", "")
+    (tmp_path / "page.md").write_text("nothing here")
+    with pytest.raises(InputError, match="no place for claims"):
+        replace_section(tmp_path / "page.md", "")
+
+
+def test_intervals() -> None:
+    assert Interval.of([0.5]).text() == "0.500"
+    assert Interval.of([1.0, 1.0, 4.0]).text(1) == "2.0 ± 4.3"
+    assert Interval.of([0.0] * 30).half == 0
+    assert claims_table([Claim("X-1", "a", "b", "partly", "c")]).endswith("| X-1 | a | b | partly | c |")
