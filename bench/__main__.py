@@ -9,7 +9,7 @@ import runpy
 import sys
 from pathlib import Path
 
-PARTS = ("simulation", "worlds")
+PARTS = ("simulation", "worlds", "b_sub", "pipeline")
 
 
 def main() -> None:

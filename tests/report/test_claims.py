@@ -33,7 +33,7 @@ def row(protocol: str, cycle: int | None, repetition: int, **changed: Any) -> di
         "latency_avg": 1000.0 + abs(place - 2),
         "copies_delivered_avg": {"b-sub-push": 40.0}.get(protocol, 16.0),
         "copies_net_delivered_avg": {"b-sub-push": 20.0, "b-sub-p": 16.5}.get(protocol, 16.0),
-        "dropped_overflow": {"b-sub-push": 1000.0, "b-sub-pull": 0.0}.get(protocol, 1.0),
+        "dropped_overflow": {"b-sub-push": 1000.0, "b-sub-pull": 0.0}.get(protocol, 10.0),
         "observed": {
             "forwards": 1000,
             "false_forwards": 1000 * short / (place + 1),
@@ -114,6 +114,23 @@ def test_a_study_is_read_and_the_page_is_written(tmp_path: Path) -> None:
     assert (
         "| somewhere | b-sub | 2^8 s | 0.261 ± 0.006 | 17 ± 0 | 16.0 ± 0.0 | 0.1 ± 0.0 % | 55 ± 0 |" in page.read_text()
     )
+
+
+def test_repetitions_that_are_under_way_do_not_count(tmp_path: Path) -> None:
+    import json
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    unfinished = [row("b-sub", cycle, 2, delivery_ratio=0.9) for cycle in CYCLES[:2]]
+    for number, one in enumerate(rows() + unfinished):
+        place = tmp_path / "runs" / f"protocol={one.pop('protocol')}"
+        place.mkdir(parents=True, exist_ok=True)
+        plain = {key: json.dumps(value) if isinstance(value, dict) else value for key, value in one.items()}
+        pq.write_table(pa.Table.from_pylist([plain]), place / f"{number}.parquet")
+    runs = Runs.read(tmp_path)
+    assert runs.repetitions == 2
+    assert runs.at("delivery_ratio", "b-sub", decay_cycle=4).mean == pytest.approx(0.1805)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

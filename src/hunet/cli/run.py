@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from hunet.cli.settings import Settings
+    from hunet.simulation import Result
 
 __all__ = ["run"]
 
 _WHAT, _LOAD, _OUT = "What to run", "What people say, and what can go wrong", "Where results go"
+_SPARK = "On Spark"
 
 
 def run(
@@ -88,6 +93,18 @@ def run(
         float | None,
         typer.Option(metavar="SHARE", rich_help_panel=_LOAD, help="Share of the trace in which protocols only watch."),
     ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            rich_help_panel=_SPARK,
+            help="Split the run by publication over N Spark tasks; the result has the same bytes.",
+        ),
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", rich_help_panel=_SPARK, help="With --shards: local[N], spark://HOST:PORT, ..."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", rich_help_panel=_OUT, help="Folder for summary.json and tables."),
@@ -113,53 +130,21 @@ def run(
     from hunet.cli.settings import Settings, parse_crash
 
     given = Settings.from_toml(config) if config else Settings()
-    for name, value in {
-        "contacts": contacts,
-        "protocol": protocol,
-        "seed": seed,
-        "publications": publications,
-        "subscriptions": subscriptions,
-        "train": train,
-    }.items():
-        if value is not None:
-            setattr(given, name, value)
-    if contacts:
-        given.world = {}
-    if world:
-        given.world["name"], given.contacts = world, None
-    for name, value in {"messages": messages, "topics": topics, "ttl": ttl}.items():
-        if value is not None:
-            given.workload[name] = value
-    if rate is not None:
-        given.links |= _rate(rate)
-    if loss is not None:
-        given.links["loss"] = loss
+    given.override(
+        contacts=contacts,
+        world=world,
+        protocol=protocol,
+        seed=seed,
+        publications=publications,
+        subscriptions=subscriptions,
+        train=train,
+    )
+    given.override_table("workload", {"messages": messages, "topics": topics, "ttl": ttl})
+    given.override_table("links", {"loss": loss} | (_rate(rate) if rate else {}))
     for text in settings or []:
         given.set(text)
     given.crash += [parse_crash(text) for text in crash or []]
-
-    from hunet.cli.progress import progress_bar
-    from hunet.model import from_mapping
-    from hunet.simulation import Links, open_log
-    from hunet.simulation import run as simulate
-
-    met = given.load_contacts()
-    workload = given.load_workload(met)
-    with ExitStack() as stack:
-        event_log = stack.enter_context(open_log(log)) if log else None
-        progress = stack.enter_context(progress_bar(given.protocol))
-        result = simulate(
-            met,
-            workload,
-            given.protocol,
-            seed=given.seed,
-            links=from_mapping(Links, given.links),
-            crashes=given.load_crashes(met),
-            train=given.train,
-            log=event_log,
-            progress=progress,
-            **given.parameters,
-        )
+    result = _simulate(given, shards, master, log)
     if out:
         result.save(out)
     if as_json:
@@ -170,6 +155,36 @@ def run(
         from hunet.report.tables import print_summary
 
         print_summary(result)
+
+
+def _simulate(given: Settings, shards: int | None, master: str | None, log: Path | None) -> Result:
+    from hunet.cli.progress import progress_bar
+    from hunet.model import ConfigurationError, from_mapping
+    from hunet.simulation import Links, open_log
+    from hunet.simulation import run as simulate
+
+    met = given.load_contacts()
+    workload = given.load_workload(met)
+    asked: dict[str, Any] = {
+        "seed": given.seed,
+        "links": from_mapping(Links, given.links),
+        "crashes": given.load_crashes(met),
+        "train": given.train,
+        **given.parameters,
+    }
+    if shards is None:
+        with ExitStack() as stack:
+            event_log = stack.enter_context(open_log(log)) if log else None
+            progress = stack.enter_context(progress_bar(given.protocol))
+            return simulate(met, workload, given.protocol, log=event_log, progress=progress, **asked)
+    if log:
+        raise ConfigurationError("a run that is split keeps no event log: drop --log or --shards")
+    from hunet.pipeline.session import spark_session
+    from hunet.pipeline.sharding import refuse_coupled, run_sharded
+
+    # Before Spark starts, not after: most refusals concern what was asked for.
+    refuse_coupled(given.protocol, asked["links"], given.parameters, crashes=bool(asked["crashes"]))
+    return run_sharded(spark_session(master), met, workload, given.protocol, shards=shards, **asked)
 
 
 def _rate(text: str) -> dict[str, object]:

@@ -66,6 +66,20 @@ class Settings:
                 given[key] = str(path.parent / str(given[key]))
         return cls(**given)
 
+    def override(self, *, contacts: str | None, world: str | None, **plain: Any) -> None:
+        """Take over what was given (is not None); contacts replace a world and the other way round."""
+        for name, value in plain.items():
+            if value is not None:
+                setattr(self, name, value)
+        if contacts:
+            self.contacts, self.world = contacts, {}
+        if world:
+            self.contacts, self.world["name"] = None, world
+
+    def override_table(self, table: str, values: dict[str, Any]) -> None:
+        """The same for the values of a table."""
+        getattr(self, table).update({name: value for name, value in values.items() if value is not None})
+
     def set(self, text: str) -> None:
         """``name=value`` for the protocol; ``workload.name=value``, ``links.``, ``world.`` for the rest."""
         name, value = split_setting(text)

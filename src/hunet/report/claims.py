@@ -12,6 +12,7 @@ Other tables that come from results stand between comments with a name of their 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import mean, stdev
@@ -77,7 +78,7 @@ class Runs:
 
     @classmethod
     def read(cls, folder: Path | str) -> Runs:
-        """From the folder that ``hunet study`` wrote."""
+        """From the folder that ``hunet study`` wrote; repetitions that are not complete are left out."""
         import pyarrow.parquet as pq
 
         folder = Path(folder)
@@ -91,7 +92,10 @@ class Runs:
             rows.append(row)
         if not rows:
             raise InputError(folder, "holds no runs of a study: run 'hunet study FILE.toml -o FOLDER' first")
-        return cls(sorted(rows, key=lambda row: (row["point"], row["repetition"])))
+        # A repetition that is under way would have some protocols judged on other seeds than the rest.
+        done = Counter(row["repetition"] for row in rows)
+        complete = [row for row in rows if done[row["repetition"]] == max(done.values())]
+        return cls(sorted(complete, key=lambda row: (row["point"], row["repetition"])))
 
     @property
     def repetitions(self) -> int:

@@ -40,9 +40,16 @@ class Outcome:
 
         nodes = len(contacts.names)
         self._pairs = interested_pairs(contacts, workload, span[1])
-        self._served = deliveries(record, nodes)
-        self._held = copies(record, workload, nodes, span[1])
-        self._sent = spread(record.forwards, 4, record.forwarded_messages)
+        # Rows stand by time, publication and nodes: an order that does not depend on how the run was computed.
+        served, held = deliveries(record, nodes), copies(record, workload, nodes, span[1])
+        time, sender, receiver, publication = spread(record.forwards, 4, record.forwarded_messages)
+        order = np.lexsort((served.publication * nodes + served.node, served.time))
+        self._served = served._replace(**{column: getattr(served, column)[order] for column in served._fields[:4]})
+        order = np.lexsort((held.publication * nodes + held.node, held.start))
+        self._held = held._replace(**{column: getattr(held, column)[order] for column in held._fields})
+        way = (publication * nodes + sender.astype(np.int64)) * nodes + receiver.astype(np.int64)
+        order = np.lexsort((way, time))
+        self._sent = [column[order] for column in (time, sender, receiver, publication)]
         self._refuse_unwanted_deliveries(nodes)
 
     def result(self, steps: NDArray[np.float64], control: list[tuple[int, int]]) -> Result:

@@ -1,0 +1,332 @@
+"""How fast the pipeline is, how it grows, and what it needs beside duckdb and polars doing the same job.
+
+    python bench/pipeline.py [--rows 1e6,1e7,5e7] [--engines spark,duckdb,polars] [--folder FOLDER]
+    python bench/pipeline.py --study [--runs 400]
+    python bench/pipeline.py --roster FILE       (class rosters as NUS's: 12.3 million implied contacts)
+
+A job reads a CSV of made-up sightings (one in fifty is a self-contact, one in fifty reversed, one in fifty said
+twice), cleans them, joins what is at most 240 s apart into contacts, measures every pair, and writes both tables:
+stages 1 to 3. Every job is a process of its own, all in one run on the same file; wall time, CPU time and the most
+memory of the whole process tree are printed, and ratios to duckdb. Spark runs as ``local[2]`` with a heap of 2 GiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+GAP = 240.0
+SCAN = 120
+DAYS = 30
+BLOCK = 1_000_000
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    ask.add_argument("--rows", default="1e6,1e7")
+    ask.add_argument("--engines", default="spark,duckdb,polars")
+    ask.add_argument("--folder", type=Path, help="where the made-up logs are kept for the next time")
+    ask.add_argument("--study", action="store_true")
+    ask.add_argument("--runs", type=int, default=400)
+    ask.add_argument("--roster", type=Path)
+    ask.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
+    said = ask.parse_args()
+    if said.job:
+        engine, log, out = said.job
+        JOBS[engine](Path(log), Path(out))
+    elif said.study:
+        measure_study(said.runs)
+    elif said.roster:
+        with tempfile.TemporaryDirectory() as out:
+            print(json.dumps(measured("spark-import", said.roster, Path(out)), indent=2))
+    else:
+        with tempfile.TemporaryDirectory() as place:
+            compare(
+                [int(float(rows)) for rows in said.rows.split(",")], said.engines.split(","), said.folder or Path(place)
+            )
+
+
+def compare(sizes: list[int], engines: list[str], folder: Path) -> None:
+    print("  sightings  engine   wall s    CPU s    GiB  to duckdb    contacts     pairs")
+    for size in sizes:
+        log = folder / f"sightings-{size}.csv"
+        if not log.exists():
+            make_log(log, size)
+        found = {}
+        for engine in engines:
+            with tempfile.TemporaryDirectory(dir=folder) as out:
+                found[engine] = row = measured(engine, log, Path(out))
+            ratio = f"{row['wall'] / found['duckdb']['wall']:.1f}" if "duckdb" in found else ""
+            print(
+                f"{size:>11,} {engine:>7} {row['wall']:>8.1f} {row['cpu']:>8.1f} {row['memory']:>6.2f} {ratio:>10} "
+                f"{row['contacts']:>11,} {row['pairs']:>9,}",
+                flush=True,
+            )
+        assert len({(row["contacts"], row["pairs"]) for row in found.values()}) == 1, "they did not do the same job"
+
+
+def make_log(path: Path, rows: int) -> None:
+    """Sightings of pairs that meet for a while: one a scan, eight in a row on average, some scans missed."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    rng = np.random.default_rng(1)
+    nodes = max(20, int((rows / 10) ** 0.5))
+    partial = path.with_suffix(".partial")
+    schema = pa.schema([(name, pa.int64()) for name in ("a", "b", "start", "end")])
+    with pc.CSVWriter(partial, schema, write_options=pc.WriteOptions(quoting_style="none")) as file:
+        for first in range(0, rows, BLOCK):
+            many = min(BLOCK, rows - first)
+            scans = rng.geometric(1 / 8, many // 4 + 100)
+            meeting = np.repeat(np.arange(len(scans)), scans)[:many]
+            scan = np.arange(len(meeting)) - np.repeat(np.cumsum(scans) - scans, scans)[:many]
+            a = rng.integers(0, nodes, len(scans))[meeting]
+            b = (a + 1 + rng.geometric(0.05, len(scans))[meeting]) % nodes
+            begin = rng.integers(0, DAYS * 86400, len(scans))[meeting]
+            start = begin + SCAN * (scan + (rng.random(many) < 0.1)) + rng.integers(0, 5, many)
+            end = start + rng.integers(0, 3, many)
+            b = np.where(rng.random(many) < 0.02, a, b)
+            end = np.where(rng.random(many) < 0.02, start - 1, end)
+            again = np.flatnonzero(rng.random(many - 1) < 0.02)
+            order = rng.permutation(many)
+            columns = [a.copy(), b, start, end]
+            for column in columns:
+                column[again + 1] = column[again]
+            file.write_table(pa.table([pa.array(column[order]) for column in columns], schema=schema))
+    partial.rename(path)
+
+
+def measured(engine: str, log: Path, out: Path) -> dict[str, Any]:
+    """Run a job in a process of its own and watch it and its children."""
+    import psutil  # type: ignore[import-untyped]
+
+    start = perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, __file__, "--job", engine, str(log), str(out)], stdout=subprocess.PIPE, text=True
+    )
+    seen: dict[int, float] = {}
+    most, over = 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        root = psutil.Process(child.pid)
+        while not over.wait(0.2):
+            total = 0
+            for process in [root, *_children(root)]:
+                try:
+                    total += process.memory_info().rss
+                    times = process.cpu_times()
+                    seen[process.pid] = times.user + times.system
+                except psutil.Error:
+                    continue
+            most = max(most, total)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    text, _ = child.communicate()
+    over.set()
+    watcher.join()
+    assert child.returncode == 0, f"{engine} failed"
+    said = json.loads(text.strip().splitlines()[-1])
+    return {"wall": perf_counter() - start, "cpu": sum(seen.values()), "memory": most / 2**30, **said}
+
+
+def _children(root: Any) -> list[Any]:
+    import psutil
+
+    try:
+        found: list[Any] = root.children(recursive=True)
+    except psutil.Error:
+        return []
+    return found
+
+
+def spark_import(log: Path, out: Path, columns: str | None = "csv") -> Any:
+    from hunet.pipeline.importing import ImportSettings, import_trace
+    from hunet.pipeline.session import spark_session
+
+    spark = spark_session("local[2]", memory="2g")
+    settings = ImportSettings(columns, gap=GAP) if columns else ImportSettings()
+    return spark, import_trace(spark, log, out / "trace", settings)
+
+
+def spark_job(log: Path, out: Path) -> None:
+    from hunet.pipeline.analysis import analyse_pairs, open_trace
+    from hunet.pipeline.pairs import PairSettings
+
+    spark, quality = spark_import(log, out)
+    trace = open_trace(spark, out / "trace")
+    said = analyse_pairs(trace, out / "pairs", PairSettings(trace.span))
+    print(json.dumps({"contacts": quality["contacts"], "pairs": said["pairs"]}))
+
+
+def spark_roster(log: Path, out: Path) -> None:
+    _, quality = spark_import(log, out, None)
+    print(json.dumps({key: quality[key] for key in ("records", "meetings", "nodes", "contacts", "mean_duration")}))
+
+
+SQL = """
+CREATE TABLE seen AS SELECT DISTINCT a AS scanner, least(a, b) AS a, greatest(a, b) AS b, "start", "end"
+    FROM read_csv('{log}', header = true) WHERE a <> b AND "end" >= "start";
+CREATE TABLE contacts AS
+    WITH before AS (
+        SELECT *, max("end") OVER (PARTITION BY a, b ORDER BY "start", "end"
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest FROM seen),
+    numbered AS (
+        SELECT *, sum(CASE WHEN latest IS NULL OR "start" - latest > {gap} THEN 1 ELSE 0 END)
+            OVER (PARTITION BY a, b ORDER BY "start", "end" ROWS UNBOUNDED PRECEDING) AS contact FROM before)
+    SELECT a, b, min("start")::DOUBLE AS "start", max("end")::DOUBLE AS "end" FROM numbered GROUP BY a, b, contact;
+COPY (SELECT * FROM contacts ORDER BY "start", a, b) TO '{out}/contacts.parquet';
+CREATE TABLE pairs AS
+    WITH gaps AS (SELECT *, "start" - lag("end") OVER (PARTITION BY a, b ORDER BY "start") AS gap FROM contacts),
+    ends AS (SELECT min("start") AS w0, max("end") AS w1 FROM contacts),
+    statistics AS (
+        SELECT a, b, count(*) AS contacts, sum("end" - "start") AS duration, max("end" - "start") AS contact_max,
+            avg(gap) AS gap_mean, max(gap) AS gap_max,
+            coalesce(sum(gap), 0) + min("start") - any_value(w0) + any_value(w1) - max("end") AS apart,
+            count(*) - 1 + (min("start") > any_value(w0))::INT + (max("end") < any_value(w1))::INT AS separations
+        FROM gaps, ends GROUP BY a, b),
+    means AS (SELECT avg(apart / nullif(separations, 0)) AS sigma, avg(contacts) AS many, avg(duration) AS long
+        FROM statistics)
+    SELECT statistics.*, exp(-pow(apart / nullif(separations, 0) / sigma, 2) / 2) AS closeness,
+        CASE WHEN contacts > many AND duration > long THEN 'community' WHEN contacts > many THEN 'familiar stranger'
+             WHEN duration > long THEN 'friend' ELSE 'stranger' END AS category
+    FROM statistics, means;
+COPY (SELECT * FROM pairs ORDER BY a, b) TO '{out}/pairs.parquet';
+"""
+
+
+def duckdb_job(log: Path, out: Path) -> None:
+    import duckdb
+
+    base = duckdb.connect(str(out / "work.duckdb"), config={"threads": 2})
+    base.execute(SQL.format(log=log, gap=GAP, out=out))
+    counts = base.execute("SELECT (SELECT count(*) FROM contacts), (SELECT count(*) FROM pairs)").fetchone()
+    assert counts is not None
+    print(json.dumps({"contacts": counts[0], "pairs": counts[1]}))
+
+
+def polars_job(log: Path, out: Path) -> None:
+    os.environ["POLARS_MAX_THREADS"] = "2"
+    import polars as pl
+
+    pair = ["a", "b"]
+    contacts = (
+        pl.scan_csv(log)
+        .filter((pl.col("a") != pl.col("b")) & (pl.col("end") >= pl.col("start")))
+        .select(
+            pl.col("a").alias("scanner"),
+            pl.min_horizontal("a", "b").alias("a"),
+            pl.max_horizontal("a", "b").alias("b"),
+            "start",
+            "end",
+        )
+        .unique()
+        .sort("a", "b", "start", "end")
+        .with_columns(pl.col("end").cum_max().shift(1).over(pair).alias("latest"))
+        .with_columns(
+            (pl.col("latest").is_null() | (pl.col("start") - pl.col("latest") > GAP))
+            .cum_sum()
+            .over(pair)
+            .alias("contact")
+        )
+        .group_by("a", "b", "contact")
+        .agg(pl.col("start").min().cast(pl.Float64), pl.col("end").max().cast(pl.Float64))
+        .sort("start", "a", "b")
+        .collect()
+    )
+    contacts.drop("contact").write_parquet(out / "contacts.parquet")
+    first, last = contacts["start"].min(), contacts["end"].max()
+    statistics = (
+        contacts.lazy()
+        .sort("a", "b", "start")
+        .with_columns((pl.col("start") - pl.col("end").shift(1).over(pair)).alias("gap"))
+        .group_by("a", "b")
+        .agg(
+            pl.len().cast(pl.Int64).alias("contacts"),
+            (pl.col("end") - pl.col("start")).sum().alias("duration"),
+            (pl.col("end") - pl.col("start")).max().alias("contact_max"),
+            pl.col("gap").mean().alias("gap_mean"),
+            pl.col("gap").max().alias("gap_max"),
+            (pl.col("gap").sum() + pl.col("start").min() - first + last - pl.col("end").max()).alias("apart"),
+            (pl.len() - 1 + (pl.col("start").min() > first) + (pl.col("end").max() < last)).alias("separations"),
+        )
+        .with_columns((pl.col("apart") / pl.col("separations")).alias("separation"))
+        .with_columns(
+            (-((pl.col("separation") / pl.col("separation").mean()) ** 2) / 2).exp().alias("closeness"),
+            pl.when((pl.col("contacts") > pl.col("contacts").mean()) & (pl.col("duration") > pl.col("duration").mean()))
+            .then(pl.lit("community"))
+            .when(pl.col("contacts") > pl.col("contacts").mean())
+            .then(pl.lit("familiar stranger"))
+            .when(pl.col("duration") > pl.col("duration").mean())
+            .then(pl.lit("friend"))
+            .otherwise(pl.lit("stranger"))
+            .alias("category"),
+        )
+        .sort("a", "b")
+        .collect()
+    )
+    statistics.write_parquet(out / "pairs.parquet")
+    print(json.dumps({"contacts": len(contacts), "pairs": len(statistics)}))
+
+
+JOBS = {"spark": spark_job, "duckdb": duckdb_job, "polars": polars_job, "spark-import": spark_roster}
+
+STUDY = """
+protocol = ["push", "pull"]
+repetitions = {repetitions}
+[workload]
+messages = 200
+ttl = [1800, 3600]
+[[world]]
+name = "community"
+seed = 1
+"""
+
+
+def measure_study(runs: int) -> None:
+    """Keep two cores busy: how much of their time, after start-up, goes to the processes that simulate."""
+    import psutil
+
+    from hunet.pipeline.session import spark_session
+    from hunet.pipeline.studies import run_study
+    from hunet.pipeline.study_plan import read_study
+
+    spark = spark_session("local[2]", memory="1g")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "study.toml"
+        path.write_text(STUDY.format(repetitions=max(1, runs // 4)), encoding="utf-8")
+        study = read_study(path)
+        marks: list[tuple[float, float, int]] = []
+
+        def progress(done: int, _: int) -> None:
+            busy = 0.0
+            for process in _children(psutil.Process()):
+                try:
+                    if "java" not in process.name():
+                        busy += sum(process.cpu_times()[:2])
+                except psutil.Error:
+                    continue
+            marks.append((perf_counter(), busy, done))
+
+        started = perf_counter()
+        done = run_study(spark, study, Path(folder) / "out", progress)
+        whole = perf_counter() - started
+    steady = [mark for mark in marks if 4 <= mark[2] <= done.runs - 4]
+    (begin, used, first), (finish, used_after, last) = steady[0], steady[-1]
+    share = (used_after - used) / (2 * (finish - begin))
+    print(f"{done.runs} runs in {whole:.1f} s, {len(done.failed)} failed; from run {first} to run {last}:")
+    print(f"  {(last - first) / (finish - begin):.1f} runs/s, both cores {share:.0%} busy with simulation")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""``hunet study``: many runs on Spark, from one TOML file."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["study"]
+
+_SHOWN_FAILURES = 5
+
+
+def study(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.toml", help="Traces or worlds, protocols, values, repetitions.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")],
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="local[N], spark://HOST:PORT, ... [default: all cores]")
+    ] = None,
+    memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
+    as_json: Annotated[bool, typer.Option("--json", help="Print how it went as JSON, for programs.")] = False,
+) -> None:
+    """Run a study: every protocol, with every value, in every repetition; results run by run, and summary tables.
+
+    The same command again does only what is missing. A run that fails is recorded and does not stop the others.
+
+    Example: hunet study compare.toml -o compare
+    """
+    from hunet.pipeline.session import spark_session
+    from hunet.pipeline.studies import run_study
+    from hunet.pipeline.study_plan import read_study
+
+    plan = read_study(file)
+    spark = spark_session(master, memory=memory)
+    with _progress() as progress:
+        done = run_study(spark, plan, out, progress)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"runs": done.runs, "skipped": done.skipped, "failed": done.failed}, indent=2))
+    else:
+        typer.echo(
+            f"{out}: {done.runs} runs, {done.skipped} of them already there, {len(done.failed)} failed; "
+            f"see {out / 'summary.csv'}"
+        )
+    for failure in done.failed[:_SHOWN_FAILURES]:
+        typer.echo(f"hunet: run {failure}", err=True)
+    if done.failed:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar that counts runs, with the time left, where a person can see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("runs", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

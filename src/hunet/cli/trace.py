@@ -1,0 +1,315 @@
+"""``hunet trace``: logs to contacts, contacts to pairs and to the social graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Import contact logs and look at them: contacts, pairs, social graph.")
+
+_CLEANING, _SPARK, _OUT = "Cleaning", "Spark", "Where results go"
+_Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", rich_help_panel=_SPARK, help="local[N], spark://HOST:PORT, ... [default: all cores]"),
+]
+_Memory = Annotated[str, typer.Option(rich_help_panel=_SPARK, help="Java heap of the driver and of each executor.")]
+_Json = Annotated[bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the figures as JSON, for programs.")]
+_Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", rich_help_panel=_OUT, help="Folder to make.")]
+_Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of an import, or a contact table.")]
+
+
+@app.command("import")
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A log (also .gz, .zip), or a folder of logs.")],
+    out: _Out,
+    format_: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="One of hunet trace formats. [default: guessed]")
+    ] = None,
+    files: Annotated[str, typer.Option(metavar="PATTERN", help="Of a folder, only files that match this.")] = "*",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OURS=THEIRS", help="A CSV's own name of a column (a, b, start, end, ...); repeat."),
+    ] = None,
+    unit: Annotated[str | None, typer.Option(help="The log's unit of time: s, ms, us, min, h.")] = None,
+    internal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHO",
+            rich_help_panel=_CLEANING,
+            help="Who takes part: all, scanners, or numbers such as 1-41. [default: the format's rule]",
+        ),
+    ] = None,
+    reversed_: Annotated[
+        str,
+        typer.Option("--reversed", rich_help_panel=_CLEANING, help="Records that end first: set-aside or repair."),
+    ] = "set-aside",
+    gap: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", rich_help_panel=_CLEANING, help="Join contacts this far apart. [default: the format's]"
+        ),
+    ] = None,
+    extend: Annotated[
+        float, typer.Option(metavar="SECONDS", rich_help_panel=_CLEANING, help="Lengthen records by the scan interval.")
+    ] = 0.0,
+    offsets: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", rich_help_panel=_CLEANING, help="Clock corrections: scanner,offset (s, added)."),
+    ] = None,
+    range_: Annotated[
+        float, typer.Option("--range", metavar="METRES", rich_help_panel=_CLEANING, help="Positions: radio range.")
+    ] = 10.0,
+    scan: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", rich_help_panel=_CLEANING, help="SocioPatterns: length of a sample."),
+    ] = None,
+    origin: Annotated[
+        str, typer.Option(rich_help_panel=_CLEANING, help="Unix time of second 0, or auto: the first start.")
+    ] = "auto",
+    master: _Master = None,
+    memory: _Memory = "2g",
+    as_json: _Json = False,
+) -> None:
+    """Import a log: contacts.parquet, rejected.parquet and quality.json in DIR, for hunet run --contacts DIR.
+
+    Every record's fate is counted in quality.json, and what is not used is kept in rejected.parquet with the reason.
+
+    Example: hunet trace import contacts.Exp3.dat --format haggle -o infocom05
+    """
+    from hunet.model.errors import ConfigurationError
+
+    named = dict(text.partition("=")[::2] for text in column or [])
+    if not all(named.values()):
+        raise ConfigurationError("--column: write OURS=THEIRS, such as --column a=phone1")
+    from hunet.pipeline.importing import ImportSettings, import_trace
+
+    settings = ImportSettings(
+        format=format_,
+        files=files,
+        columns=named,
+        internal=internal,
+        reversed=reversed_,
+        gap=gap,
+        extend=extend,
+        offsets=_read_offsets(offsets) if offsets else {},
+        unit=unit,
+        range=range_,
+        scan=scan,
+        origin=origin,
+    )
+    from hunet.pipeline.session import spark_errors, spark_session
+
+    with spark_errors(memory):
+        quality = import_trace(spark_session(master, memory=memory), path, out, settings)
+    for warning in quality["warnings"]:
+        typer.echo(f"hunet: warning: {warning}", err=True)
+    if as_json:
+        _print_json(quality)
+        return
+    fates = ", ".join(f"{count:,} {fate}" for fate, count in quality["fates"].items())
+    typer.echo(
+        f"{out}: {quality['nodes']:,} nodes, {quality['contacts']:,} contacts of {quality['mean_duration']:,.2f} s on "
+        f"average, from {quality['records']:,} records ({quality['format']}: {fates})"
+    )
+
+
+@app.command("formats")
+def formats(as_json: _Json = False) -> None:
+    """List the input formats, each with a line as it looks."""
+    from hunet.pipeline.formats import FORMATS
+
+    if as_json:
+        _print_json(
+            [
+                {"name": f.name, "summary": f.summary, "example": f.example, "guessed": f.tell is not None}
+                for f in FORMATS.values()
+            ]
+        )
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE)
+    for heading in ("format", "what it is", "a line of it"):
+        table.add_column(heading, overflow="fold")
+    for each in FORMATS.values():
+        table.add_row(each.name, each.summary, each.example)
+    Console(highlight=False).print(table, markup=False)
+
+
+@app.command("stats")
+def stats(trace: _Trace, as_json: _Json = False) -> None:
+    """Print the figures of a trace: nodes, records, merged contacts, mean duration, span."""
+    from hunet.pipeline.statistics import trace_statistics
+
+    figures = trace_statistics(trace)
+    if as_json:
+        _print_json(figures)
+        return
+    for name, value in figures.items():
+        if value is not None:
+            text = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+            typer.echo(f"{name.replace('_', ' '):<18} {text}")
+
+
+@app.command("pairs")
+def pairs(
+    trace: _Trace,
+    out: _Out,
+    since: Annotated[
+        float | None, typer.Option("--from", help="First second of the window. [default: the trace's]")
+    ] = None,
+    until: Annotated[float | None, typer.Option(help="Last second of the window. [default: the trace's]")] = None,
+    edges: Annotated[
+        str, typer.Option(help="Separations at the window's edges: both, inner+trailing, inner.")
+    ] = "both",
+    sigma: Annotated[float | None, typer.Option(help="σ of the closeness (s). [default: mean separation]")] = None,
+    many: Annotated[float | None, typer.Option(help="More contacts than this are many. [default: the mean]")] = None,
+    long: Annotated[float | None, typer.Option(help="More contact time (s) is long. [default: the mean]")] = None,
+    fit: Annotated[
+        str | None, typer.Option(metavar="LOW:HIGH", help="Range of the power law (s). [default: found]")
+    ] = None,
+    master: _Master = None,
+    memory: _Memory = "2g",
+    as_json: _Json = False,
+) -> None:
+    """Measure every pair: contacts, times apart, closeness, category; and the power law of inter-contact times.
+
+    Example: hunet trace pairs infocom05 -o infocom05-pairs
+    """
+    from hunet.pipeline.analysis import analyse_pairs, open_trace
+    from hunet.pipeline.pairs import PairSettings
+    from hunet.pipeline.session import spark_errors, spark_session
+
+    held = _parse_range(fit) if fit else None
+    with spark_errors(memory):
+        found = open_trace(spark_session(master, memory=memory), trace)
+        window = (found.span[0] if since is None else since, found.span[1] if until is None else until)
+        settings = PairSettings(window, edges, sigma, many, long)  # type: ignore[arg-type]
+        said = analyse_pairs(found, out, settings, held)
+    if as_json:
+        _print_json(said)
+        return
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in said["categories"].items())
+    typer.echo(f"{out}: {said['pairs']:,} pairs ({kinds}); sigma {said['sigma']:,.1f} s")
+    law = said["power_law"]
+    if law:
+        typer.echo(
+            f"inter-contact times: power law with alpha {law['alpha']:.3f} "
+            f"from {law['low']:,.0f} to {law['high']:,.0f} s "
+            f"({law['share']:.0%} of them, distance {law['distance']:.3f})"
+        )
+
+
+@app.command("graph")
+def graph(
+    trace: _Trace,
+    out: _Out,
+    window: Annotated[float | None, typer.Option(metavar="SECONDS", help="Length of a window. [default: all]")] = None,
+    step: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="From one window to the next. [default: its length]")
+    ] = None,
+    weight: Annotated[str, typer.Option(help="What an edge weighs: duration or contacts.")] = "duration",
+    least_contacts: Annotated[int, typer.Option(help="An edge needs this many contacts.")] = 1,
+    least_duration: Annotated[float, typer.Option(help="An edge needs this much contact time (s).")] = 0.0,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Communities by k-clique, girvan-newman, modularity; repeat. [default: the first two]"),
+    ] = None,
+    k: Annotated[int, typer.Option(help="Size of the cliques.")] = 3,
+    master: _Master = None,
+    memory: _Memory = "2g",
+    as_json: _Json = False,
+) -> None:
+    """Make the social graph: degree, centralities, clustering, hops, communities; whole or in sliding windows.
+
+    Example: hunet trace graph infocom05 --least-duration 3600 -o infocom05-graph
+    """
+    from hunet.pipeline.analysis import analyse_graph, open_trace
+    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.pipeline.social_graph import GraphSettings
+
+    with spark_errors(memory):
+        found = open_trace(spark_session(master, memory=memory), trace)
+        settings = GraphSettings(
+            found.span,
+            window,
+            step,
+            weight,  # type: ignore[arg-type]
+            least_contacts,
+            least_duration,
+            tuple(method or ("k-clique", "girvan-newman")),
+            k,
+        )
+        said = analyse_graph(found, out, settings)
+    if said["beyond_one_task"]:
+        typer.echo("hunet: warning: the graph is too large for one task: no paths and no communities", err=True)
+    if as_json:
+        _print_json(said)
+        return
+    typer.echo(f"{out}: {said['windows']} windows; in the first {said['nodes']:,} nodes, {said['edges']:,} edges")
+    if said["hops_mean"] is not None:
+        typer.echo(f"mean hops {said['hops_mean']:.2f}, mean clustering {said['clustering_mean']:.2f}")
+    for name, sizes in said["communities"].items():
+        quality = said["modularity"].get(name)
+        told = f", modularity {quality:.3f}" if quality is not None else ""
+        typer.echo(f"{name}: {len(sizes)} communities of {', '.join(map(str, sizes[:12]))} nodes{told}")
+
+
+@app.command("tables")
+def tables(as_json: _Json = False) -> None:
+    """List the tables of all stages with their columns."""
+    from hunet.pipeline.schemas import TABLES
+
+    if as_json:
+        _print_json({name: {c: column._asdict() for c, column in rows.items()} for name, rows in TABLES.items()})
+        return
+    for name, rows in TABLES.items():
+        typer.echo(f"\n{name}")
+        for column, said in rows.items():
+            typer.echo(f"  {column:<20} {said.kind:<8} {said.help}")
+
+
+def _read_offsets(path: Path) -> dict[str, float]:
+    import csv
+
+    from hunet.model.errors import InputError
+
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            if not {"scanner", "offset"} <= set(rows.fieldnames or ()):
+                raise InputError(path, "the first line must name the columns scanner and offset", 1)
+            found: dict[str, float] = {}
+            for row in rows:
+                try:
+                    found[row["scanner"]] = float(row["offset"])
+                except (TypeError, ValueError):
+                    raise InputError(path, f"offset must be a number, not '{row['offset']}'", rows.line_num) from None
+            return found
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+
+
+def _parse_range(text: str) -> tuple[float, float]:
+    from hunet.model.errors import ConfigurationError
+
+    low, _, high = text.partition(":")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        raise ConfigurationError(f"--fit {text}: write LOW:HIGH in seconds, such as 120:43200") from None
+    if not 0 < found[0] < found[1]:
+        raise ConfigurationError(f"--fit {text}: the range must rise from above 0")
+    return found
+
+
+def _print_json(said: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(said, indent=2))

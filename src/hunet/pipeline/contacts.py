@@ -1,0 +1,220 @@
+"""Stage 2: from sightings to contacts.
+
+Each step is a function from DataFrame to DataFrame (tables ``sightings``, ``checked`` and ``contacts`` of
+``hunet.pipeline.schemas``). A row is never dropped: it gets a ``fate``, the first of these that applies:
+
+=================  ===================================================================================
+``unreadable``     set by the format: the line is not what it should be
+``stray``          set by the format: an end without a beginning
+``negative-time``  before second 0
+``reversed``       ends before it starts (or is repaired, on request)
+``self``           a node that saw itself
+``external``       a device that takes no part, by the format's rule or the user's
+``duplicate``      the same nodes in the same direction at the same times as another row
+=================  ===================================================================================
+
+What is left is symmetric: of a pair, rows that overlap, touch, or are at most ``gap`` seconds apart are one contact.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from hunet.model.errors import ConfigurationError
+from hunet.pipeline.schemas import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["Cleaning", "check_internal", "check_sightings", "contacts_of", "in_order", "number_contacts"]
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What is done to sightings."""
+
+    internal: str = "all"
+    """Who takes part: ``all``; ``scanners`` (those that saw somebody); or numbers, such as ``1-41,50``."""
+    reversed: Literal["set-aside", "repair"] = "set-aside"
+    """A record that ends before it starts: set aside, or its ends exchanged."""
+    gap: float = 0.0
+    """Records of a pair that are at most this far apart are one contact (s)."""
+    extend: float = 0.0
+    """Added to every end: the scan interval, if a sighting is to stand for the time until the next scan (s)."""
+    offsets: dict[str, float] = field(default_factory=dict)
+    """For each scanner, what its clock must be corrected by (s, added)."""
+
+    def __post_init__(self) -> None:
+        if self.internal not in ("all", "scanners") and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", self.internal):
+            raise ConfigurationError(
+                f"internal '{self.internal}': write all, scanners, or numbers such as 1-41 or 1-20,30"
+            )
+        if self.gap < 0 or self.extend < 0:
+            raise ConfigurationError("gaps and extensions are lengths of time: give 0 or more seconds")
+
+
+def check_sightings(cleaning: Cleaning) -> Callable[[DataFrame], DataFrame]:
+    """Decide the fate of every sighting but duplicates (table ``checked`` without ``contact``)."""
+    from pyspark.sql import functions as sf
+
+    def check(sightings: DataFrame) -> DataFrame:
+        turned = sf.col("end") < sf.col("start")
+        corrected = sightings.transform(_correct_clocks(cleaning, "scanner"))
+        repair = cleaning.reversed == "repair"
+        low, high = sf.least("start", "end"), sf.greatest("start", "end")
+        checked = corrected.withColumn(
+            "fate",
+            sf.when(sf.col("fate").isNotNull(), sf.col("fate"))
+            .when(low < 0, "negative-time")
+            .when(turned & sf.lit(not repair), "reversed")
+            .when(sf.col("scanner") == sf.col("seen"), "self"),
+        ).transform(check_internal(cleaning.internal, "scanner", "seen"))
+        unused = sf.col("fate").isNotNull()
+        a, b = in_order(sf.col("scanner"), sf.col("seen"))
+        return checked.select(
+            "file",
+            "line",
+            a.alias("a"),
+            b.alias("b"),
+            (a == sf.col("scanner")).alias("a_saw"),
+            # What is not used is kept as it was found.
+            sf.when(unused, sf.col("start")).otherwise(low).alias("start"),
+            sf.when(unused, sf.col("end")).otherwise(high + cleaning.extend).alias("end"),
+            (turned & ~unused).alias("repaired"),
+            "fate",
+            "detail",
+        )
+
+    return check
+
+
+def check_internal(rule: str, *columns: str) -> Callable[[DataFrame], DataFrame]:
+    """Mark rows that name a device which takes no part; the first of the columns is the scanner."""
+    from pyspark.sql import functions as sf
+
+    def check(rows: DataFrame) -> DataFrame:
+        if rule == "all":
+            return rows
+        if rule == "scanners":
+            known = rows.where(sf.col("fate").isNull()).select(sf.col(columns[0]).alias("_known")).distinct()
+            joined = rows.join(sf.broadcast(known), sf.col(columns[-1]) == sf.col("_known"), "left")
+            external = sf.col("fate").isNull() & sf.col("_known").isNull()
+            return joined.withColumn("fate", sf.when(external, "external").otherwise(sf.col("fate"))).drop("_known")
+        inside = sf.lit(True)
+        for column in columns:
+            inside = inside & _within(sf.col(column).try_cast("bigint"), rule)
+        external = sf.col("fate").isNull() & ~sf.coalesce(inside, sf.lit(False))
+        return rows.withColumn("fate", sf.when(external, "external").otherwise(sf.col("fate")))
+
+    return check
+
+
+def number_contacts(gap: float) -> Callable[[DataFrame], DataFrame]:
+    """Mark duplicates and give every row that is used the number of its contact (table ``checked``)."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    pair = Window.partitionBy("pair", "spelled").orderBy(
+        sf.col("fate").asc_nulls_first(), "start", "end", "a_saw", "file", "line"
+    )
+    before, so_far = (pair.rowsBetween(Window.unboundedPreceding, last) for last in (-1, 0))
+    used = sf.col("fate").isNull()
+    same = (
+        (sf.lag("start").over(pair) == sf.col("start"))
+        & (sf.lag("end").over(pair) == sf.col("end"))
+        & (sf.lag("a_saw").over(pair) == sf.col("a_saw"))
+    )
+    apart = sf.col("_latest").isNull() | (sf.col("start") - sf.col("_latest") > gap)
+
+    def number(checked: DataFrame) -> DataFrame:
+        return (
+            checked.withColumns(_pair_keys())
+            .withColumns({"_latest": sf.max("end").over(before), "_same": same})
+            .withColumn("contact", sf.sum(sf.when(used & apart, 1).otherwise(0)).over(so_far))
+            .withColumns(
+                {
+                    "contact": sf.when(used, sf.col("contact")),
+                    "fate": sf.when(used & sf.col("_same"), "duplicate").otherwise(sf.col("fate")),
+                }
+            )
+            .select(*names("checked"))
+        )
+
+    return number
+
+
+def contacts_of(checked: DataFrame) -> DataFrame:
+    """The contacts (table ``contacts``), in no order; times are still the log's."""
+    from pyspark.sql import functions as sf
+
+    return (
+        checked.where(sf.col("contact").isNotNull())
+        .groupBy("pair", "spelled", "contact")
+        .agg(
+            sf.first("a").alias("a"),
+            sf.first("b").alias("b"),
+            sf.min("start").alias("start"),
+            sf.max("end").alias("end"),
+        )
+        .select(*names("contacts"))
+    )
+
+
+def _pair_keys() -> dict[str, Column]:
+    """What tells a pair from others: a number, and for names that are no small numbers also how they are spelled.
+
+    Rows are sorted by it, and a number compares several times faster than two names.
+    """
+    from pyspark.sql import functions as sf
+
+    numbers = [sf.col(name).try_cast("int") for name in "ab"]
+    plain = sf.lit(True)
+    for name, number in zip("ab", numbers, strict=True):
+        plain = plain & (number >= 0) & (number.cast("string") == sf.col(name))
+    plain = sf.coalesce(plain, sf.lit(False))
+    packed = sf.shiftleft(numbers[0].cast("bigint"), 32) + numbers[1]
+    return {
+        "pair": sf.when(plain, packed).otherwise(sf.xxhash64("a", "b")),
+        "spelled": sf.when(~plain, sf.concat_ws("\0", "a", "b")),
+    }
+
+
+def in_order(one: Column, two: Column) -> tuple[Column, Column]:
+    """Two nodes as a pair: numbers by value and before other names, which stand in order of their letters."""
+    from pyspark.sql import functions as sf
+
+    first, second = one.try_cast("bigint"), two.try_cast("bigint")
+    swapped = (
+        sf.when(first.isNotNull() & second.isNotNull() & (first != second), first > second)
+        .when(first.isNull() & second.isNotNull(), True)
+        .when(first.isNotNull() & second.isNull(), False)
+        .otherwise(one > two)
+    )
+    return sf.when(swapped, two).otherwise(one), sf.when(swapped, one).otherwise(two)
+
+
+def _correct_clocks(cleaning: Cleaning, column: str) -> Callable[[DataFrame], DataFrame]:
+    from pyspark.sql import functions as sf
+
+    def correct(rows: DataFrame) -> DataFrame:
+        if not cleaning.offsets:
+            return rows
+        flat = [sf.lit(value) for pair in cleaning.offsets.items() for value in pair]
+        offset = sf.coalesce(sf.create_map(*flat)[sf.col(column)], sf.lit(0.0))
+        return rows.withColumns({"start": sf.col("start") + offset, "end": sf.col("end") + offset})
+
+    return correct
+
+
+def _within(number: Column, rule: str) -> Column:
+    from pyspark.sql import functions as sf
+
+    inside = sf.lit(False)
+    for part in rule.split(","):
+        low, _, high = part.partition("-")
+        inside = inside | number.between(int(low), int(high or low))
+    return inside

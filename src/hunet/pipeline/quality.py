@@ -1,0 +1,88 @@
+"""The quality report: what became of every record of an import, and what looks wrong with its times."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["FATES", "NOT_RECORDS", "Fates", "unit_warnings"]
+
+FATES: dict[str, str] = {
+    "kept": "part of a contact",
+    "unreadable": "the line is not what its format says",
+    "stray": "an end without a beginning",
+    "negative-time": "before second 0",
+    "reversed": "ends before it starts",
+    "self": "a node that saw itself",
+    "external": "names a device that takes no part",
+    "duplicate": "says the same as another record",
+}
+"""Every fate of a record, and what it means; all but the first are in ``rejected.parquet``."""
+
+NOT_RECORDS: dict[str, str] = {
+    "blank": "an empty line",
+    "comment": "a line for people",
+    "header": "a line that describes the others",
+}
+"""Lines that are no records."""
+
+_YEAR = 365.25 * 86400
+_UNIX = 1e8
+"""Seconds after which a time can only be counted from 1970: three years of trace, or March 1973."""
+_FAR = 1e11
+"""Unix seconds of the year 5138, Unix milliseconds of March 1973."""
+_LONGEST = 10 * _YEAR
+"""No contact trace has lasted longer."""
+
+
+class Fates(NamedTuple):
+    """Counts by fate, with what the rows say of time."""
+
+    counts: dict[str, int]
+    repaired: int
+    zero_length: int
+    first: float | None
+    last: float | None
+
+    @property
+    def records(self) -> int:
+        """All rows that are records."""
+        return sum(count for fate, count in self.counts.items() if fate not in NOT_RECORDS)
+
+    def report(self) -> dict[str, Any]:
+        """The counts as ``quality.json`` has them, in a fixed order."""
+        return {
+            "records": self.records,
+            "fates": {fate: self.counts[fate] for fate in FATES if self.counts.get(fate)},
+            "other_lines": {kind: self.counts[kind] for kind in NOT_RECORDS if self.counts.get(kind)},
+            "repaired": self.repaired,
+            "zero_length": self.zero_length,
+        }
+
+
+def unit_warnings(first: float, last: float, unit: float) -> list[str]:
+    """What makes the unit of time doubtful, with the evidence; ``unit`` is the seconds in a unit of the log.
+
+    >>> unit_warnings(1418767200000.0, 1418853600000.0, 1.0)  # doctest: +ELLIPSIS
+    ['times up to 1418853600000 would be the year 46930 in seconds, and 2014 in milliseconds: ...--unit ms']
+    >>> unit_warnings(1418767200.0, 1418853600.0, 1.0)
+    []
+    """
+    written = last / unit
+    if written > _FAR and unit == 1.0:
+        wrong, right = int(1970 + last / _YEAR), int(1970 + last / 1000 / _YEAR)
+        return [
+            f"times up to {written:.0f} would be the year {wrong} in seconds, and {right} in milliseconds: "
+            "if they are, import again with --unit ms"
+        ]
+    if unit < 1.0 and _UNIX < written < _FAR:
+        return [
+            f"times up to {written:.0f} would be in January 1970 in milliseconds, and in {int(1970 + written / _YEAR)} "
+            "in seconds: if they are, import again with --unit s"
+        ]
+    if last - first > _LONGEST:
+        length = last - first
+        return [
+            f"the log spans {length / _YEAR:.0f} years if its times are right, and {length / 1000 / 86400:.1f} days if "
+            "they are in milliseconds: import again with --unit ms if they are"
+        ]
+    return []

@@ -1,0 +1,153 @@
+"""Every table of the pipeline: its columns, their types, and what they say.
+
+Times are seconds. Before a trace's origin is known they are those of the log; in ``contacts`` and everything after it
+they count from the origin, which ``quality.json`` and the metadata of ``contacts.parquet`` keep. Nodes are named as in
+the log. A contact is a closed interval: both ends are usable, and one of length zero is one usable instant.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["TABLES", "Column", "ddl", "names"]
+
+
+class Column(NamedTuple):
+    """A column: Spark's type, and what it says."""
+
+    kind: str
+    help: str
+
+
+_PLACE = {
+    "file": Column("int", "number of the input file, from 0; -1 for a row that was computed"),
+    "line": Column("bigint", "line in it, from 1"),
+}
+_FATE = {
+    "fate": Column("string", "why the row is not used (see FATES); null if it is"),
+    "detail": Column("string", "what exactly was wrong with an unreadable line, and the line"),
+}
+_PAIR = {
+    "a": Column("string", "the node that comes first in order (numbers by value, before other names)"),
+    "b": Column("string", "the other node"),
+}
+_INTERVAL = {
+    "start": Column("double", "first instant (s)"),
+    "end": Column("double", "last instant (s)"),
+}
+
+TABLES: dict[str, dict[str, Column]] = {
+    "lines": {**_PLACE, "text": Column("string", "the line without blanks at its ends")},
+    "sightings": {
+        **_PLACE,
+        "scanner": Column("string", "the node that saw"),
+        "seen": Column("string", "the node that was seen"),
+        **_INTERVAL,
+        **_FATE,
+    },
+    "positions": {
+        **_PLACE,
+        "node": Column("string", "who"),
+        "start": Column("double", "from when on it was there, until its next position (s)"),
+        "x": Column("double", "where (m)"),
+        "y": Column("double", "where (m)"),
+        **_FATE,
+    },
+    "stays": {
+        **_PLACE,
+        "node": Column("string", "who"),
+        "place": Column("string", "at which access point or in which class"),
+        **_INTERVAL,
+        **_FATE,
+    },
+    "checked": {
+        **_PLACE,
+        **_PAIR,
+        "a_saw": Column("boolean", "whether a saw b, or b saw a"),
+        **_INTERVAL,
+        "repaired": Column("boolean", "whether the row had to be mended"),
+        **_FATE,
+        "pair": Column("bigint", "a and b as one number, or their hash: rows of a pair are together"),
+        "spelled": Column("string", "their names, where they are not small numbers"),
+        "contact": Column("bigint", "running number of its contact within the pair; null if not used"),
+    },
+    "contacts": {**_PAIR, **_INTERVAL},
+    "rejected": {
+        "file": Column("string", "path of the input file"),
+        "line": Column("bigint", "line in it, from 1"),
+        "reason": Column("string", "why the record is not used (see FATES)"),
+        "a": Column("string", "the node that saw, or whose record it is; null if unreadable"),
+        "b": Column("string", "the node or place that was seen; null if unreadable"),
+        "start": Column("double", "as in the log (s); null if unreadable"),
+        "end": Column("double", "as in the log (s); null if unreadable"),
+        "detail": Column("string", "what was wrong with an unreadable line, and the line"),
+    },
+    "pairs": {
+        **_PAIR,
+        "contacts": Column("bigint", "number of contacts in the window"),
+        "duration": Column("double", "their total length (s)"),
+        "contact_mean": Column("double", "mean length of a contact (s)"),
+        "contact_max": Column("double", "longest contact (s)"),
+        "inter_contact_mean": Column("double", "mean time from the end of a contact to the next (s); null if met once"),
+        "inter_contact_max": Column("double", "longest such time (s); null if met once"),
+        "separations": Column("bigint", "maximal intervals of the window without contact, by the rule of its edges"),
+        "separation": Column("double", "their mean length, MOPS's AVG(D) (s); 0 if there is none"),
+        "closeness": Column("double", "exp(-separation² / 2σ²), MOPS's equation (1)"),
+        "category": Column("string", "community, familiar stranger, stranger or friend (overlay paper, section 3.2)"),
+    },
+    "inter_contacts": {
+        **_PAIR,
+        "time": Column("double", "from the end of a contact to the next start of the pair (s)"),
+    },
+    "edges": {
+        "window": Column("int", "number of the time window, from 0"),
+        **_PAIR,
+        "contacts": Column("bigint", "contacts in the window"),
+        "duration": Column("double", "their total length in it (s)"),
+    },
+    "nodes": {
+        "window": Column("int", "number of the time window, from 0"),
+        "node": Column("string", "who"),
+        "degree": Column("bigint", "neighbours"),
+        "strength": Column("double", "weight of its edges: contact time (s), or contacts"),
+        "clustering": Column("double", "share of its pairs of neighbours that are neighbours"),
+        "closeness": Column("double", "(reached - 1) / Σ hops, scaled by the share reached; null beyond the limit"),
+        "betweenness": Column("double", "share of the shortest paths of others that pass it; null beyond the limit"),
+    },
+    "hops": {
+        "window": Column("int", "number of the time window, from 0"),
+        "hops": Column("int", "shortest distance in the graph; null for pairs without a path"),
+        "pairs": Column("bigint", "unordered pairs at that distance"),
+    },
+    "communities": {
+        "window": Column("int", "number of the time window, from 0"),
+        "method": Column("string", "k-clique, girvan-newman or modularity"),
+        "community": Column("int", "its number, largest first, from 0"),
+        "node": Column("string", "a member; by k-clique a node may be in several, or in none"),
+        "modularity": Column("double", "weighted modularity of the window's partition; null by k-clique"),
+    },
+    "windows": {
+        "window": Column("int", "number of the time window, from 0"),
+        "start": Column("double", "first instant (s)"),
+        "end": Column("double", "last instant (s)"),
+        "nodes": Column("bigint", "nodes with an edge"),
+        "edges": Column("bigint", "pairs that met often or long enough"),
+        "hops_mean": Column("double", "mean hops over pairs with a path (Table 1 of the overlay paper)"),
+        "clustering_mean": Column("double", "mean clustering coefficient over its nodes (Table 1)"),
+    },
+}
+"""The tables by name. ``runs`` and ``points`` of studies are in ``hunet.pipeline.study_results``."""
+
+
+def ddl(table: str) -> str:
+    """A table's schema as Spark takes it.
+
+    >>> ddl("contacts")
+    'a string, b string, start double, end double'
+    """
+    return ", ".join(f"{name} {column.kind}" for name, column in TABLES[table].items())
+
+
+def names(table: str) -> list[str]:
+    """The columns of a table."""
+    return list(TABLES[table])

@@ -1,0 +1,330 @@
+"""What a study is told, and the runs that follow, each named by all that it depends on.
+
+The file has the keys of ``hunet run --config``, in which every value may also be several, and then makes a grid::
+
+    contacts = ["infocom05", "trace.csv"]    # imports or contact tables; and, or instead, worlds:
+    protocol = ["push", "spray-and-wait"]
+    repetitions = 10                         # or seeds = [1, 2, 3]
+    seed = 1                                 # the root, of which all seeds are spawned
+    tables = false                           # whether each run's tables are kept, not only its summary
+    [parameters]                             # of all protocols
+    buffer = [10, 100]
+    [parameters.spray-and-wait]              # of one protocol
+    copies = {from = 2, to = 16, step = 2}
+    [workload]
+    ttl = {from = 600, to = 86400, count = 8, scale = "log"}
+    [[world]]
+    name = "community"
+    [[crash]]
+    node = "7"
+    time = 3600
+
+A list is an axis of the grid; where a value is itself a list, write a list of such lists. The runs of a repetition
+share one seed, so that all protocols and parameters of it see the same world, the same workload and the same coins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import tomllib
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hunet.model.errors import InputError, did_you_mean
+
+__all__ = ["Point", "Run", "Source", "Study", "canonical", "read_study"]
+
+_PLAIN = ("contacts", "protocol", "train", "publications", "subscriptions")
+_TABLES = ("parameters", "workload", "links")
+_STUDY = ("seed", "seeds", "repetitions", "tables")
+_KNOWN = (*_PLAIN, *_TABLES, *_STUDY, "world", "crash")
+_MOST_RUNS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where contacts come from: a file with its content's hash, or a world with its parameters."""
+
+    label: str
+    file: str | None = None
+    sha256: str | None = None
+    world: dict[str, Any] | None = None
+
+    def named(self, seed: int) -> dict[str, Any]:
+        """What a run's name says of it: nothing that depends on the machine."""
+        if self.world is None:
+            return {"sha256": self.sha256}
+        given = dict(self.world)
+        return {"world": given.pop("name"), "seed": given.pop("seed", seed), "parameters": given}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the grid: everything but the seed."""
+
+    number: int
+    source: Source
+    protocol: str
+    settings: dict[str, Any]
+    """train, parameters, workload, links, publications, subscriptions."""
+    axes: dict[str, Any]
+    """The values in which points differ, by name."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a study."""
+
+    point: Point
+    repetition: int
+    seed: int
+    crash: tuple[dict[str, Any], ...]
+    tables: bool
+
+    @property
+    def name(self) -> dict[str, Any]:
+        """All that the result depends on."""
+        settings = {key: value for key, value in self.point.settings.items() if not key.endswith("_file")}
+        return {
+            "contacts": self.point.source.named(self.seed),
+            "protocol": self.point.protocol,
+            **settings,
+            "crash": list(self.crash),
+            "seed": self.seed,
+            "versions": {"hunet": version("hunet")},
+        }
+
+    @property
+    def key(self) -> str:
+        """A short name that no other run has, on any machine."""
+        return hashlib.sha256(canonical(self.name).encode()).hexdigest()[:20]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study: its grid, its seeds, and the identity by which a folder of results knows it."""
+
+    points: list[Point]
+    seeds: list[int]
+    crash: tuple[dict[str, Any], ...]
+    tables: bool
+    identity: dict[str, Any]
+    """Without the number of repetitions: more of them continue the same study."""
+
+    def runs(self) -> list[Run]:
+        """All runs, those on the same contacts next to each other."""
+        by_source = itertools.groupby(self.points, key=lambda point: point.source)
+        return [
+            Run(point, repetition, seed, self.crash, self.tables)
+            for _, points in by_source
+            for (repetition, seed), point in itertools.product(enumerate(self.seeds), list(points))
+        ]
+
+
+def read_study(path: Path) -> Study:
+    """Read a study; files that it names are relative to it."""
+    given = _read(path)
+    for key in given:
+        if key not in _KNOWN:
+            raise InputError(path, f"no key '{key}': {did_you_mean(key, _KNOWN)}")
+    sources = _sources(path, given)
+    seeds, root = _seeds(path, given)
+    common = {"train": _axis(path, "train", given.get("train", 0.0))}
+    common |= _workload_files(path, given)
+    for table in ("workload", "links"):
+        common |= {f"{table}.{name}": values for name, values in _table(path, table, given.get(table, {})).items()}
+    protocols = _axis(path, "protocol", given.get("protocol", "push"))
+    parameters = {protocol: _parameters(path, protocol, given.get("parameters", {})) for protocol in protocols}
+    points: list[Point] = []
+    for source in sources:
+        for protocol in protocols:
+            axes = {**common, **{f"parameters.{name}": values for name, values in parameters[protocol].items()}}
+            for values in itertools.product(*axes.values()):
+                chosen = dict(zip(axes, values, strict=True))
+                points.append(Point(len(points), source, str(protocol), _settings(chosen), _shown(chosen, axes)))
+                if len(points) * len(seeds) > _MOST_RUNS:
+                    raise InputError(path, f"makes more than {_MOST_RUNS} runs: use fewer values")
+    crash = tuple(given.get("crash", ()))
+    identity = {
+        "kind": "study",
+        "points": [[point.source.named(0), point.protocol, _portable(point.settings)] for point in points],
+        "crash": list(crash),
+        "seed": root,
+        "tables": bool(given.get("tables", False)),
+        "versions": {"hunet": version("hunet")},
+    }
+    return Study(points, seeds, crash, bool(given.get("tables", False)), identity)
+
+
+def canonical(value: Any) -> str:
+    """JSON in which equal values are equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(path, "no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(path, f"is not TOML: {error}") from None
+
+
+def _sources(path: Path, given: dict[str, Any]) -> list[Source]:
+    from hunet.worlds.contact_files import read_contacts
+
+    sources = []
+    for name in _axis(path, "contacts", given.get("contacts", [])):
+        file = path.parent / str(name)
+        label = file.name.split(".")[0] or str(name)
+        sources.append(Source(label, str(file.absolute()), read_contacts(file).fingerprint))
+    worlds = given.get("world", [])
+    for world in worlds if isinstance(worlds, list) else [worlds]:
+        if not isinstance(world, dict) or "name" not in world:
+            raise InputError(path, "a [[world]] needs a name ('hunet world' lists them)")
+        axes = _table(path, "world", world)
+        for values in itertools.product(*axes.values()):
+            chosen = dict(zip(axes, values, strict=True))
+            varied = [f"{key}={chosen[key]}" for key in axes if len(axes[key]) > 1 and key != "name"]
+            _check_world(path, chosen)
+            sources.append(Source(" ".join([str(chosen["name"]), *varied]), world=chosen))
+    if not sources:
+        raise InputError(path, "names neither contacts nor a [[world]]: whose contacts shall it use?")
+    labels = [source.label for source in sources]
+    if len(set(labels)) < len(labels):  # the same file name in two folders
+        sources = [Source(f"{s.label} ({n})", s.file, s.sha256, s.world) for n, s in enumerate(sources)]
+    return sources
+
+
+def _check_world(path: Path, chosen: dict[str, Any]) -> None:
+    import msgspec
+
+    from hunet.worlds import WORLDS
+
+    name = str(chosen["name"])
+    if name not in WORLDS:
+        raise InputError(path, f"no world '{name}': {did_you_mean(name, WORLDS)}")
+    known = [field.name for field in msgspec.structs.fields(WORLDS[name].parameters)]
+    for parameter in chosen:
+        if parameter not in (*known, "name", "seed"):
+            raise InputError(path, f"world '{name}' has no parameter '{parameter}': {did_you_mean(parameter, known)}")
+
+
+def _seeds(path: Path, given: dict[str, Any]) -> tuple[list[int], Any]:
+    """The seeds of the repetitions, each by its position, and what they come from."""
+    import numpy as np
+
+    if "seeds" in given:
+        if "repetitions" in given or "seed" in given:
+            raise InputError(path, "give either seeds, or a seed and repetitions")
+        seeds = _axis(path, "seeds", given["seeds"])
+        if not all(isinstance(seed, int) and seed >= 0 for seed in seeds) or len(set(seeds)) < len(seeds):
+            raise InputError(path, "seeds are different whole numbers of at least 0")
+        return seeds, seeds
+    root, repetitions = given.get("seed", 1), given.get("repetitions", 1)
+    if not isinstance(root, int) or root < 0 or not isinstance(repetitions, int) or repetitions < 1:
+        raise InputError(path, "seed is a whole number of at least 0, and repetitions one of at least 1")
+    spawned = np.random.SeedSequence(root).spawn(repetitions)
+    return [int(each.generate_state(1, np.uint32)[0]) for each in spawned], root
+
+
+def _workload_files(path: Path, given: dict[str, Any]) -> dict[str, list[Any]]:
+    files: dict[str, list[Any]] = {}
+    for key in ("publications", "subscriptions"):
+        if key in given:
+            file = path.parent / str(given[key])
+            try:
+                digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            except OSError as error:
+                raise InputError(file, f"cannot be read: {error.strerror}") from None
+            files[key], files[f"{key}_file"] = [digest], [str(file.absolute())]
+    if files and (len(files) != 4 or given.get("workload")):
+        raise InputError(path, "a workload from files needs publications and subscriptions, and no [workload]")
+    return files
+
+
+def _parameters(path: Path, protocol: Any, table: Any) -> dict[str, list[Any]]:
+    """The parameters of one protocol: those of all, and its own table's."""
+    import msgspec
+
+    from hunet.protocols import PROTOCOLS, protocol_class
+
+    if not isinstance(table, dict):
+        raise InputError(path, "'parameters' must be a table")
+    known = [field.name for field in msgspec.structs.fields(protocol_class(str(protocol)).Parameters)]
+    own = {name: value for name, value in table.items() if isinstance(value, dict) and "from" not in value}
+    for name in own:
+        if name not in PROTOCOLS:
+            raise InputError(path, f"[parameters.{name}]: no such protocol: {did_you_mean(name, PROTOCOLS)}")
+    mine = {name: value for name, value in table.items() if name not in own} | own.get(str(protocol), {})
+    for name in mine:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise InputError(path, f"{protocol} has no parameter '{name}': {hint} (or use [parameters.PROTOCOL])")
+    return _table(path, "parameters", mine)
+
+
+def _table(path: Path, name: str, table: Any) -> dict[str, list[Any]]:
+    if not isinstance(table, dict):
+        raise InputError(path, f"'{name}' must be a table")
+    return {key: _axis(path, f"{name}.{key}", value) for key, value in table.items()}
+
+
+def _axis(path: Path, name: str, value: Any) -> list[Any]:
+    """The values of a key: one, those of a list, or those of a range."""
+    if isinstance(value, list):
+        if not value and name != "contacts":
+            raise InputError(path, f"'{name}' is an empty list: give at least one value")
+        if len({canonical(each) for each in value}) < len(value):
+            raise InputError(path, f"'{name}' names a value twice")
+        return value
+    if isinstance(value, dict):
+        return _range(path, name, value)
+    return [value]
+
+
+def _range(path: Path, name: str, given: dict[str, Any]) -> list[Any]:
+    import numpy as np
+
+    problem = f"'{name}': a range is {{from, to, step}} or {{from, to, count}}, if wanted with scale = \"log\""
+    if not {"from", "to"} < set(given) or set(given) - {"from", "to", "step", "count", "scale"}:
+        raise InputError(path, problem)
+    low, high = given["from"], given["to"]
+    if "count" in given:
+        space = np.geomspace if given.get("scale") == "log" else np.linspace
+        if given["count"] < 1 or (given.get("scale") == "log" and min(low, high) <= 0):
+            raise InputError(path, problem)
+        values = [float(f"{value:.12g}") for value in space(low, high, given["count"]).tolist()]
+    else:
+        step = given.get("step", 0)
+        if step <= 0 or high < low or "scale" in given:
+            raise InputError(path, problem)
+        many = int((high - low) / step + 1e-9) + 1
+        values = [float(f"{low + i * step:.12g}") for i in range(many)]
+    whole = all(isinstance(each, int) for each in given.values() if not isinstance(each, str))
+    return [int(value) if whole and value.is_integer() else value for value in values]
+
+
+def _settings(chosen: dict[str, Any]) -> dict[str, Any]:
+    settings: dict[str, Any] = {"parameters": {}, "workload": {}, "links": {}}
+    for name, value in chosen.items():
+        table, dot, rest = name.partition(".")
+        if dot:
+            settings[table][rest] = value
+        else:
+            settings[name] = value
+    return settings
+
+
+def _portable(settings: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if not key.endswith("_file")}
+
+
+def _shown(chosen: dict[str, Any], axes: dict[str, list[Any]]) -> dict[str, Any]:
+    return {name: value for name, value in chosen.items() if len(axes[name]) > 1}

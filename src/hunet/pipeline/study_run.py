@@ -1,0 +1,134 @@
+"""One run of a study, as an executor does it: contacts from a store that is read once, a simulation, one file.
+
+A result is written under a name that no reader looks at and then renamed; its final name is the run's own key, so
+that a run that was tried twice (a lost executor, a speculative copy) leaves one result, and the same bytes whoever
+wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hunet.model.errors import ConfigurationError, HunetError
+from hunet.pipeline.study_plan import Run, canonical
+from hunet.pipeline.study_results import run_file, write_run
+
+if TYPE_CHECKING:
+    from hunet.model import Contacts, Workload
+    from hunet.simulation import Crash, Result
+
+__all__ = ["do_run", "give_up", "is_done"]
+
+_KEPT_TRACES = 4
+
+
+def do_run(run: Run, folder: Path) -> str | None:
+    """Do one run and write its result; a failure is a result too. Returns what went wrong, if anything did."""
+    error = None
+    result = None
+    try:
+        result = _simulate(run, folder)
+        if run.tables:
+            result.save(folder / "tables" / run.key)
+    except HunetError as problem:
+        error = str(problem)
+    except MemoryError:
+        error = "out of memory: use fewer messages or a shorter trace, or fewer tasks at a time"
+    except Exception as problem:
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        error = f"{type(problem).__name__}: {problem} ({Path(where.filename).name}, line {where.lineno})"
+    write_run(folder, run, result, error)
+    return error
+
+
+def give_up(run: Run, folder: Path, attempts: int) -> str:
+    """Record a run whose process died every time, instead of letting it end the study."""
+    error = f"the process that ran it died {attempts} times: it may need more memory than there is"
+    write_run(folder, run, None, error)
+    return error
+
+
+def _simulate(run: Run, folder: Path) -> Result:
+    from hunet.model import from_mapping
+    from hunet.simulation import Links
+    from hunet.simulation import run as simulate
+
+    settings = run.point.settings
+    contacts = _contacts(run, folder)
+    return simulate(
+        contacts,
+        _workload(run, contacts),
+        run.point.protocol,
+        seed=run.seed,
+        links=from_mapping(Links, settings["links"]),
+        crashes=_crashes(run, contacts),
+        train=float(settings["train"]),
+        **settings["parameters"],
+    )
+
+
+def _contacts(run: Run, folder: Path) -> Contacts:
+    source = run.point.source
+    if source.file is not None and source.sha256 is not None:
+        return _read(source.file, source.sha256)
+    named = source.named(run.seed)
+    return _world(str(folder), canonical(named))
+
+
+@lru_cache(maxsize=_KEPT_TRACES)
+def _read(path: str, sha256: str) -> Contacts:
+    """A trace, read once by each worker process."""
+    from hunet.worlds.contact_files import read_contacts
+
+    contacts = read_contacts(path)
+    if contacts.fingerprint != sha256:
+        raise ConfigurationError(f"{path} has changed since the study began")
+    return contacts
+
+
+@lru_cache(maxsize=_KEPT_TRACES)
+def _world(folder: str, named: str) -> Contacts:
+    """A world, made once in a study and read once by each worker process that needs it again."""
+    import hashlib
+
+    from hunet.worlds import make_world
+    from hunet.worlds.contact_files import read_contacts, write_contacts
+
+    place = Path(folder) / "worlds" / f"{hashlib.sha256(named.encode()).hexdigest()[:20]}.parquet"
+    if not place.exists():
+        given = json.loads(named)
+        write_contacts(make_world(given["world"], given["seed"], **given["parameters"]), place)
+    # Read back also what was just made: every run of the world gets it by the same way.
+    return read_contacts(place)
+
+
+def _workload(run: Run, contacts: Contacts) -> Workload:
+    from hunet.simulation import make_workload, read_workload
+
+    settings = run.point.settings
+    if "publications" in settings:
+        return read_workload(contacts, Path(settings["publications_file"]), Path(settings["subscriptions_file"]))
+    return make_workload(contacts, run.seed, **settings["workload"])
+
+
+def _crashes(run: Run, contacts: Contacts) -> list[Crash]:
+    from hunet.simulation import Crash
+
+    number = {name: i for i, name in enumerate(contacts.names)}
+    crashes = []
+    for given in run.crash:
+        if set(given) - {"node", "time", "down"} or not {"node", "time"} <= set(given):
+            raise ConfigurationError(f"a crash has node, time and if wanted down, not {sorted(given)}")
+        if str(given["node"]) not in number:
+            raise ConfigurationError(f"crash of node '{given['node']}', which has no contacts")
+        crashes.append(Crash(number[str(given["node"])], float(given["time"]), float(given.get("down", 0))))
+    return crashes
+
+
+def is_done(run: Run, folder: Path) -> bool:
+    """Whether a run has a result; one that failed has not, and is tried again."""
+    return run_file(folder, run).exists()
