@@ -13,7 +13,7 @@ import pytest
 
 from hunet.model import ConfigurationError
 from hunet.pipeline.java import Java, SparkError, find_java, java_home
-from hunet.pipeline.session import _master, _reach, spark_errors
+from hunet.pipeline.session import _master, _reach, spark_errors, spark_session
 
 NEEDED = ("bash", "sh", "env", "dirname", "cat", "rm", "chmod", "uname", "readlink", "ps")
 """What Spark's own scripts call."""
@@ -106,6 +106,16 @@ def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     ]
     assert list(home.iterdir()) == []
     assert [path for path in temporary.iterdir() if not path.name.startswith("hunet-java-")] == []
+
+
+def test_memory_is_checked_before_java_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    with pytest.raises(ConfigurationError, match="too little for Spark: give at least 512m"):
+        spark_session(memory="100m")
+    with pytest.raises(ConfigurationError, match="write a number with m or g"):
+        spark_session(memory="lots")
 
 
 def test_masters() -> None:

@@ -1,7 +1,7 @@
 """Stage 2: from sightings to contacts.
 
-Each step is a function from DataFrame to DataFrame (tables ``sightings``, ``checked`` and ``contacts`` of
-``hunet.pipeline.schemas``). A row is never dropped: it gets a ``fate``, the first of these that applies:
+Each step is a function from DataFrame to DataFrame (tables ``sightings``, ``checked``, ``condensed`` and ``contacts``
+of ``hunet.pipeline.schemas``). A row is never dropped: it gets a ``fate``, the first of these that applies:
 
 =================  ===================================================================================
 ``unreadable``     set by the format: the line is not what it should be
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Cleaning", "check_internal", "check_sightings", "contacts_of", "in_order", "number_contacts"]
+__all__ = ["Cleaning", "check_internal", "check_sightings", "condense", "contacts_of", "in_order", "number_contacts"]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def number_contacts(gap: float) -> Callable[[DataFrame], DataFrame]:
             .withColumn("contact", sf.sum(sf.when(used & apart, 1).otherwise(0)).over(so_far))
             .withColumns(
                 {
-                    "contact": sf.when(used, sf.col("contact")),
+                    "contact": sf.when(used & ~sf.coalesce("_same", sf.lit(False)), sf.col("contact")),
                     "fate": sf.when(used & sf.col("_same"), "duplicate").otherwise(sf.col("fate")),
                 }
             )
@@ -147,21 +147,33 @@ def number_contacts(gap: float) -> Callable[[DataFrame], DataFrame]:
     return number
 
 
-def contacts_of(checked: DataFrame) -> DataFrame:
-    """The contacts (table ``contacts``), in no order; times are still the log's."""
+def condense(checked: DataFrame) -> DataFrame:
+    """One row a contact, and one for each row that is not part of any (table ``condensed``): all that is still needed.
+
+    A contact and its records are where their pair is, so nothing moves.
+    """
     from pyspark.sql import functions as sf
 
+    used = sf.col("fate").isNull()
+    own = [sf.when(~used, sf.col(name)).alias(name) for name in ("file", "line", "detail")]
     return (
-        checked.where(sf.col("contact").isNotNull())
-        .groupBy("pair", "spelled", "contact")
+        checked.groupBy("pair", "spelled", "a", "b", "contact", "fate", *own)
         .agg(
-            sf.first("a").alias("a"),
-            sf.first("b").alias("b"),
             sf.min("start").alias("start"),
             sf.max("end").alias("end"),
+            sf.count("*").alias("records"),
+            sf.count_if("repaired").alias("repaired"),
+            sf.count_if(sf.col("start") == sf.col("end")).alias("instants"),
+            sf.max("a_saw").alias("a_saw"),
+            sf.max(~sf.col("a_saw")).alias("b_saw"),
         )
-        .select(*names("contacts"))
+        .select(*names("condensed"))
     )
+
+
+def contacts_of(condensed: DataFrame) -> DataFrame:
+    """The contacts (table ``contacts``), in no order; times are still the log's."""
+    return condensed.where("fate is null").select(*names("contacts"))
 
 
 def _pair_keys() -> dict[str, Column]:

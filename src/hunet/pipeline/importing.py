@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hunet.model.contacts import natural_order
 from hunet.model.errors import ConfigurationError, InputError, OutputError
 from hunet.model.files import folder_in_place
-from hunet.pipeline.contacts import Cleaning, check_sightings, contacts_of, number_contacts
+from hunet.pipeline.contacts import Cleaning, check_internal, check_sightings, condense, contacts_of, number_contacts
 from hunet.pipeline.formats import Format, Reading, choose_format
 from hunet.pipeline.meetings import check_positions, check_stays, stays_together, within_range
 from hunet.pipeline.quality import NOT_RECORDS, Fates, unit_warnings
@@ -103,7 +103,9 @@ class _Work:
         self.unit = chosen.unit if settings.unit is None else UNITS[settings.unit]
         parsed = chosen.parse(read_lines(spark, reading.files), reading).transform(self._in_seconds)
         if chosen.makes == "sightings":
-            checked = parsed.transform(check_sightings(cleaning)).transform(number_contacts(cleaning.gap))
+            checked = (
+                parsed.transform(check_sightings(cleaning)).transform(number_contacts(cleaning.gap)).transform(condense)
+            )
         elif chosen.makes == "positions":
             checked = parsed.transform(check_positions(cleaning.internal))
         else:
@@ -169,17 +171,19 @@ class _Work:
         from pyspark.sql import functions as sf
 
         rows, point = self.checked, self.chosen.makes == "positions"
-        if "record" in rows.columns:
-            rows = rows.where("record or fate is null")
         end = sf.col("start") if point else sf.col("end")
-        mended = sf.count_if("repaired") if "repaired" in rows.columns else sf.lit(0)
-        counted = sf.count_if("record") if "record" in rows.columns else sf.count("*")
+        if self.chosen.makes == "sightings":
+            counted, mended, instants = (sf.sum(name) for name in ("records", "repaired", "instants"))
+        else:
+            counted = sf.count_if("record") if "record" in rows.columns else sf.count("*")
+            mended = sf.lit(0) if point else sf.count_if("repaired")
+            instants = sf.lit(0) if point else sf.count_if(sf.col("start") == end)
         found = (
             rows.groupBy("fate")
             .agg(
                 counted.alias("rows"),
                 mended.alias("repaired"),
-                sf.count_if(sf.col("start") == end).alias("zero"),
+                instants.alias("instants"),
                 sf.min("start").alias("first"),
                 sf.max(end).alias("last"),
             )
@@ -189,7 +193,7 @@ class _Work:
         return Fates(
             {row["fate"] or "kept": row["rows"] for row in found},
             sum(row["repaired"] for row in found),
-            0 if point else sum(row["zero"] for row in used),
+            sum(row["instants"] for row in used),
             min((row["first"] for row in used), default=None),
             max((row["last"] for row in used), default=None),
         )
@@ -198,18 +202,13 @@ class _Work:
         """The nodes that take part, in natural order, and how many devices do not."""
         from pyspark.sql import functions as sf
 
-        from hunet.pipeline.contacts import check_internal
-
         readable = self.checked.where(~sf.coalesce("fate", sf.lit("")).isin("unreadable", *NOT_RECORDS))
         if self.chosen.makes == "sightings":
             # Pair by pair first: rows of a pair are together already.
-            met = readable.groupBy("pair", "spelled").agg(
-                sf.first("a").alias("a"),
-                sf.first("b").alias("b"),
-                sf.max("a_saw").alias("a_scans"),
-                sf.max(~sf.col("a_saw")).alias("b_scans"),
+            met = readable.groupBy("pair", "spelled", "a", "b").agg(
+                *(sf.max(f"{c}_saw").alias(f"{c}_saw") for c in "ab")
             )
-            ends = sf.array(*(sf.struct(sf.col(c).alias("node"), sf.col(f"{c}_scans").alias("scans")) for c in "ab"))
+            ends = sf.array(*(sf.struct(sf.col(c).alias("node"), sf.col(f"{c}_saw").alias("scans")) for c in "ab"))
             named = met.select(sf.explode(ends).alias("_")).select("_.node", "_.scans")
         else:
             named = readable.select("node", sf.lit(True).alias("scans"))
@@ -252,7 +251,7 @@ class _Work:
         meet = within_range(self.settings.range) if self.chosen.makes == "positions" else stays_together
         meetings = self.checked.transform(meet)
         longer = meetings.withColumn("end", sf.col("end") + self.cleaning.extend)
-        return meetings, longer.transform(number_contacts(self.cleaning.gap)).transform(contacts_of)
+        return meetings, longer.transform(number_contacts(self.cleaning.gap)).transform(condense).transform(contacts_of)
 
     def _rejected(self) -> DataFrame:
         from pyspark.sql import functions as sf

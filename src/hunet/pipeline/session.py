@@ -35,6 +35,8 @@ _SCRATCH: list[Path] = []
 """What the running session keeps on disk, to be removed with it."""
 ATTEMPTS = 4
 """How often Spark tries a task before it gives up."""
+_LEAST_MEMORY = 512
+"""Megabytes of heap; with less Spark refuses to start, in other words."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ANSWER_WITHIN = 5.0
 # Spark reports by exceptions, which become our errors; its log would say the same again, at length.
@@ -68,6 +70,8 @@ def spark_session(
         return running
     if not re.fullmatch(r"\d+[mg]", memory):
         raise ConfigurationError(f"memory '{memory}': write a number with m or g, such as 512m or 4g")
+    if int(memory[:-1]) * (1 if memory.endswith("m") else 1024) < _LEAST_MEMORY:
+        raise ConfigurationError(f"memory '{memory}' is too little for Spark: give at least {_LEAST_MEMORY}m")
     master = _master(master)
     local = master.startswith("local")
     if master.startswith("spark://"):
