@@ -119,22 +119,9 @@ class Settings:
 
     def load_crashes(self, contacts: Contacts) -> list[Crash]:
         """Crashes with their nodes' numbers."""
-        from hunet.simulation import Crash
+        from hunet.simulation.schedule import crashes_from
 
-        number = {name: i for i, name in enumerate(contacts.names)}
-        crashes = []
-        for given in self.crash:
-            unknown = set(given) - {"node", "time", "down"}
-            if unknown or not {"node", "time"} <= set(given):
-                raise ConfigurationError(f"a crash has node, time and if wanted down, not {sorted(given)}")
-            node = str(given["node"])
-            if node not in number:
-                raise ConfigurationError(f"crash of node '{node}', which has no contacts: {did_you_mean(node, number)}")
-            crash = Crash(number[node], float(given["time"]), float(given.get("down", 0)))
-            if crash.time < 0 or crash.down < 0:
-                raise ConfigurationError(f"crash of node '{node}': times must not be negative")
-            crashes.append(crash)
-        return crashes
+        return crashes_from(self.crash, contacts)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -35,11 +35,11 @@ def study(
     Example: hunet study compare.toml -o compare
     """
     from hunet.pipeline.session import spark_session
-    from hunet.pipeline.studies import run_study
+    from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
 
     plan = read_study(file)
-    spark = spark_session(master, memory=memory)
+    spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
     with _progress() as progress:
         done = run_study(spark, plan, out, progress)
     if as_json:

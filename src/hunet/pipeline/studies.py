@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["StudyDone", "run_study"]
+__all__ = ["STUDY_OPTIONS", "StudyDone", "run_study"]
+
+STUDY_OPTIONS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Java does little in a study; compiling it well would take processor time from the simulations."""
 
 _MOST_TASKS = 5000
 _LOOK_EVERY = 0.2
