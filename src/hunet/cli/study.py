@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["study"]
+__all__ = ["progress_of_runs", "study"]
 
 _SHOWN_FAILURES = 5
 
@@ -40,7 +40,7 @@ def study(
 
     plan = read_study(file)
     spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
-    with _progress() as progress:
+    with progress_of_runs() as progress:
         done = run_study(spark, plan, out, progress)
     if as_json:
         import json
@@ -62,7 +62,7 @@ def study(
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
+def progress_of_runs(label: str = "runs") -> Iterator[Callable[[int, int], None] | None]:
     """A bar that counts runs, with the time left, where a person can see it."""
     if not sys.stderr.isatty():
         yield None
@@ -77,7 +77,7 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("runs", total=None)
+        task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -113,7 +113,7 @@ def _workload(run: Run, contacts: Contacts) -> Workload:
     settings = run.point.settings
     if "publications" in settings:
         return read_workload(contacts, Path(settings["publications_file"]), Path(settings["subscriptions_file"]))
-    return make_workload(contacts, run.seed, **settings["workload"])
+    return make_workload(contacts, run.seed, base=settings["base_file"], **settings["workload"])
 
 
 def is_done(run: Run, folder: Path) -> bool:

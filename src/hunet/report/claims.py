@@ -21,7 +21,7 @@ from hunet.model import InputError
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
 
-__all__ = ["Claim", "Interval", "Runs", "claims_table", "replace_section"]
+__all__ = ["Claim", "Interval", "Runs", "claims_table", "has_runs", "replace_section"]
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
 Metric = str | Callable[[dict[str, Any]], float]
@@ -98,6 +98,11 @@ class Runs:
             if name.rpartition(".")[2] == axis
         }
         return {place: self.at(metric, protocol, **{axis: place}) for place in sorted(places)}
+
+
+def has_runs(folder: Path) -> bool:
+    """Whether a folder holds runs of a study."""
+    return any(folder.glob("runs/protocol=*/*.parquet"))
 
 
 def claims_table(claims: Iterable[Claim]) -> str:
