@@ -32,7 +32,7 @@ def reproduce(
     ] = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
 ) -> None:
-    """Run the studies of a paper (hours, if not --quick) and write the claims table of its page from the results.
+    """Run the studies of a paper (hours, if not --quick) and write the tables of its page from the results.
 
     Run it in the project's folder. The same command again goes on where it was stopped. A study whose trace is not
     there is left out, and said so; the pages tell how to import the traces.
@@ -68,5 +68,9 @@ def reproduce(
         page = docs / "systems" / f"{name}.md"
         import_module(SYSTEMS[name]).write_claims(page, out / name)
         typer.echo(f"{page}: written from {out / name}")
+    from hunet.report.claims import claims_summary, replace_section
+
+    pages = {name: docs / "systems" / f"{name}.md" for name in SYSTEMS}
+    replace_section(docs / "claims.md", claims_summary({n: page for n, page in pages.items() if page.exists()}))
     if failed:
         raise typer.Exit(1)
