@@ -28,8 +28,10 @@ _SECTION = "Socio-Aware Overlay, section 5.3"
 class OverlayWorkload(DetectionParameters, frozen=True):
     """Publications and subscriptions of random people, or of people in one community."""
 
-    messages: Annotated[int, about("publications in all", source=_SECTION, ge=0)] = 1000
     subscriptions: Annotated[int, about("distinct pairs of node and topic", source=_SECTION, ge=0)] = 100
+    messages: (
+        Annotated[int, about("publications in all; none is ten for each subscription", source=_SECTION, ge=0)] | None
+    ) = None
     topics: Annotated[int, about("topics, named t0, t1, ...", source=_SECTION, ge=1)] = 10
     within: Annotated[
         float, about("share of a topic's publishers and subscribers in its community", source="Fig. 14", ge=0, le=1)
@@ -63,7 +65,8 @@ def draw_overlay(
     wanted = first + rest[: chosen.subscriptions - len(first)]
 
     begin, end = contacts.span
-    when = sorted(times.uniform(begin, end, chosen.messages).tolist())
+    many = 10 * chosen.subscriptions if chosen.messages is None else chosen.messages
+    when = sorted(times.uniform(begin, end, many).tolist())
     publications = []
     for number, time in enumerate(when):
         topic = int(roles.integers(chosen.topics))
