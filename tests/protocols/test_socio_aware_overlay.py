@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +23,13 @@ from hunet.protocols.socio_aware_overlay import (
     freeze,
 )
 from hunet.protocols.socio_aware_packets import Brokers, Direct, Gossip, Handed, Subscriptions
+from hunet.simulation import EventLog
+from hunet.simulation.event_log import _replay
 from hunet.social.broker_directory import BrokerDirectory, Entry
 from hunet.social.detection import detect
 from hunet.social.subscription_list import SubscriptionList
 from hunet.testing import Network, TestNode
+from tests.strategies import crowds, delivered
 
 
 def nodes(*numbers: int) -> NodeSet:
@@ -516,6 +521,36 @@ def test_lost_packets_are_tried_again_in_the_next_contact() -> None:
     lossy = run(crowd, work, "socio-aware-overlay", links=Links(loss=0.5), seed=2, **given_).summary
     assert lossy["lost"] > 0
     assert lossy["delivered"] == sure["delivered"]
+
+
+@given(crowds(ttl=True), st.sampled_from(["online", "frozen"]), st.sampled_from(["direct", "unicast"]))
+def test_a_log_replays_to_the_same_actions(crowd: Any, mode: str, link: str) -> None:
+    contacts, workload = crowd
+    log = io.StringIO()
+    given_: dict[str, Any] = {"mode": mode, "broker_link": link, "threshold": 3.0, "k": 2}
+    watched = run(contacts, workload, "socio-aware-overlay", log=EventLog(log), **given_)
+    assert watched.summary == run(contacts, workload, "socio-aware-overlay", **given_).summary
+    assert _replay(Path("log"), io.StringIO(log.getvalue())) > 0
+
+
+@given(crowds(), st.sampled_from(["first-contact", "broker"]))
+def test_over_contacts_alone_nobody_is_served_before_epidemic_could(crowd: Any, inject: str) -> None:
+    contacts, workload = crowd
+    given_: dict[str, Any] = {"broker_link": "unicast", "threshold": 3.0, "k": 2, "inject": inject}
+    epidemic = delivered(run(contacts, workload, "push"))
+    for pair, time in delivered(run(contacts, workload, "socio-aware-overlay", **given_)).items():
+        assert epidemic[pair] <= time
+
+
+def test_what_did_not_concern_a_device_is_heard_when_it_does() -> None:
+    """1 tells of its wishes before it is of the community; nothing new is said later, but now it counts."""
+    net = Network("socio-aware-overlay", 2, threshold=50)
+    net[1].subscribe("news")
+    net[0].meet(net[1], at=0, seconds=40)
+    assert net[0].protocol.subscriptions.subscribers("news") == 0
+    net[0].meet(net[1], at=100, seconds=40)
+    net[0].meet(net[1], at=200)
+    assert net[0].protocol.subscriptions.subscribers("news") == nodes(1)
 
 
 def test_bad_parameters_are_refused_in_one_line() -> None:

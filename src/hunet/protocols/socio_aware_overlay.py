@@ -406,6 +406,7 @@ class SocioAwareOverlay(Carrier):
         before, self.place = self.place, place
         was_broker = before.brokers >> self.node & 1
         self._words.clear()
+        self._heard.clear()  # what did not concern this device may do so now
         if self.is_broker and self._online:
             self.directory.update([(place.brokers, place.community, now)])
         if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
