@@ -103,6 +103,7 @@ def test_every_claim_is_judged_by_results(results: Path, tmp_path: Path) -> None
     assert text.count("| | epidemic |") == 9
     assert len(re.findall(r"^\| (?:met|familiar) \|", text, re.MULTILINE)) == 8
     assert len(re.findall(r"^\| (?:online|frozen) \|", text, re.MULTILINE)) == 4
+    assert "| Geolife for UCSD | 14 |" in text
     write_claims(page, results)
     assert page.read_text() == text
 

@@ -25,6 +25,7 @@ import msgspec
 
 from hunet.model import Parameters, about, members
 from hunet.pipeline.communities import find_communities
+from hunet.pipeline.power_law import fit_times
 from hunet.pipeline.social_graph import hop_counts
 from hunet.protocols import Protocol
 from hunet.social.detection import agreed, best_matches, detect, jaccard
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, Message, NodeSet
 
-__all__ = ["CommunityStudy", "CommunityStudyParameters", "graph_figures"]
+__all__ = ["CommunityStudy", "CommunityStudyParameters", "graph_figures", "pair_figures"]
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
 """Fig. 6a: how alike a detected community must be to count as found."""
@@ -61,7 +62,11 @@ class CommunityStudy(Protocol):
 
     @classmethod
     def prepare(cls, parameters: CommunityStudyParameters, contacts: Contacts) -> CommunityStudyParameters:
-        figures = {"graph": graph_figures(contacts, parameters.least_contacts), **_detection(contacts, parameters)}
+        figures = {
+            "graph": graph_figures(contacts, parameters.least_contacts),
+            "pairs": pair_figures(contacts),
+            **_detection(contacts, parameters),
+        }
         return msgspec.structs.replace(parameters, figures=figures)
 
     def publish(self, message: Message, now: float) -> None:
@@ -99,6 +104,36 @@ def graph_figures(contacts: Contacts, least_contacts: int = 1) -> dict[str, Any]
         "hops_mean": sum(hop * many for hop, many in enumerate(hops, 1)) / sum(hops) if hops else None,
         "clustering_mean": clustering / len(there) if there else None,
         "degrees": [near[node].bit_count() for node in there],
+    }
+
+
+def pair_figures(contacts: Contacts) -> dict[str, Any]:
+    """Sections 3.1 and 3.2: the power law of inter-contact times, and the number of pairs of each category.
+
+    What ``hunet trace pairs`` finds on Spark, for a trace that fits into memory.
+
+    >>> from hunet.model import Contacts
+    >>> often = [("0", "1", 100 * turn, 100 * turn + 50) for turn in range(10)]
+    >>> pair_figures(Contacts.from_records([*often, ("0", "2", 0, 900), ("1", "2", 0, 1)]))["categories"]
+    {'community': 1, 'familiar stranger': 0, 'friend': 1, 'stranger': 1}
+    """
+    import numpy as np
+
+    _, durations, counts = _pairs(contacts)
+    often, lasting = counts > counts.mean(), durations > durations.mean()
+    order = np.lexsort((contacts.start, contacts.b, contacts.a))
+    a, b, start, end = (column[order] for column in (contacts.a, contacts.b, contacts.start, contacts.end))
+    same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
+    law = fit_times((start[1:] - end[:-1])[same])
+    return {
+        "categories": {
+            "community": int((often & lasting).sum()),
+            "familiar stranger": int((often & ~lasting).sum()),
+            "friend": int((~often & lasting).sum()),
+            "stranger": int((~often & ~lasting).sum()),
+        },
+        "inter_contact_times": int(same.sum()),
+        "power_law": law._asdict() if law else None,
     }
 
 

@@ -24,6 +24,7 @@ from hunet.report.socio_aware_overlay_tables import (
     online_table,
     percent,
     text,
+    trace_table,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def write_claims(page: Path | str, results: Path | str) -> None:
         claims_table(overlay_claims(studies)),
         "Mean ± half of the 95 % confidence interval over 5 repetitions; Tables 1 and 2 have nothing random in them.",
         *(table for stem in TABLES if (table := dissemination_table(studies, stem))),
-        *(table for table in (matters_table(studies), online_table(studies)) if table),
+        *(table for table in (matters_table(studies), online_table(studies), trace_table(studies, NAMES)) if table),
     ]
     replace_section(page, "\n\n".join(parts))
 

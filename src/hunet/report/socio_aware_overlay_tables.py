@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.report.socio_aware_overlay_runs import PUSH, UNIT, Studies
@@ -23,6 +24,7 @@ __all__ = [
     "online_table",
     "percent",
     "text",
+    "trace_table",
 ]
 
 
@@ -64,6 +66,7 @@ _HOUR = UNIT / 3600
 
 
 def axes_of(row: Row, loners: bool) -> dict[str, Any]:
+    """Where a row of the tables stands in our studies' grids."""
     load = row.load.partition("/")[2]
     return {"default_community": loners} | ({} if load.endswith("C") else {"subscriptions": int(load)})
 
@@ -116,7 +119,37 @@ def dissemination_table(studies: Studies, stem: str) -> str:
     return "\n".join(lines)
 
 
+def trace_table(studies: Studies, names: dict[str, str]) -> str:
+    """Section 3: pairs by category, inter-contact times, degrees and hops of the traces (``names`` by their labels)."""
+    lines = [
+        "The traces, as section 3 looks at them:",
+        "",
+        "| trace | nodes | pairs that met | community | familiar stranger | friend | stranger | inter-contact times | "
+        "least, median, most met | pairs by hops |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for label, name in names.items():
+        found = studies.figures("table-1", label, least_contacts=1)
+        if found is None:
+            continue
+        graph, pairs = found["graph"], found["pairs"]
+        law = pairs["power_law"]
+        said = f"x^-{law['alpha']:.2f} from {law['low']:,.0f} to {law['high']:,.0f} s" if law else "no power law"
+        degrees = sorted(graph["degrees"])
+        cells = [
+            graph["nodes"],
+            graph["edges"],
+            *pairs["categories"].values(),
+            said,
+            f"{degrees[0]}, {median(degrees):g}, {degrees[-1]}",
+            ", ".join(f"{number}: {many:,}" for number, many in enumerate(graph["hops"], 1)),
+        ]
+        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) if len(lines) > 4 else ""
+
+
 def matters_table(studies: Studies) -> str:
+    """Results with and without each choice that the paper leaves open."""
     if studies.runs("what-matters") is None:
         return ""
     lines = [
@@ -135,6 +168,7 @@ def matters_table(studies: Studies) -> str:
 
 
 def online_table(studies: Studies) -> str:
+    """Results of the whole algorithm at work, beside those with known communities."""
     if studies.runs("online") is None:
         return ""
     lines = [
@@ -161,8 +195,10 @@ def _measures(studies: Studies, stem: str, **axes: Any) -> list[str]:
 
 
 def text(found: Interval | None, digits: int, unit: float = 1.0) -> str:
+    """A number with its confidence interval, or a dash."""
     return found.text(digits, unit) if found else "–"
 
 
 def percent(found: Interval | None) -> str:
+    """A share as a percentage."""
     return f"{found.text(0, 0.01)} %" if found else "–"
