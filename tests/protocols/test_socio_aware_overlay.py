@@ -169,6 +169,19 @@ def test_injection_by_the_first_contact_or_by_a_broker() -> None:
         assert publisher.protocol.buffer.held(net.now) == 0  # what is handed over is not kept
 
 
+def test_an_errand_ends_where_others_were_quicker() -> None:
+    net = frozen(4, ([0, 1, 2, 3], [0]))
+    broker, publisher, slow, quick = net.nodes
+    publisher.connect(slow, at=1)
+    publisher.publish("news", at=5)
+    slow.disconnect(publisher, at=6)
+    broker.protocol.receive_out_of_band(quick.node, Direct(1, (1,), 0), 7.0)  # it has come another way
+    assert slow.protocol.buffer.held(8) == 1
+    slow.meet(broker, at=10)
+    assert slow.protocol.buffer.held(11) == slow.protocol.errands == 0
+    assert "2->0 m0" not in net.packets()
+
+
 def test_a_broker_that_publishes_waits_for_a_contact_and_then_serves() -> None:
     net = frozen(5, ([0, 1], [0]), ([2, 3], [2]))
     publisher, neighbour, broker, _, stranger = net.nodes

@@ -48,7 +48,7 @@ import msgspec
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier
-from hunet.protocols.contract import Control, Data, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet, Seen
 from hunet.protocols.socio_aware_packets import Brokers, Direct, Gossip, Handed, Purpose, Subscriptions
 from hunet.social.broker_directory import BrokerDirectory
 from hunet.social.centrality import Centrality, brokers, farthest, graph_of
@@ -240,6 +240,10 @@ class SocioAwareOverlay(Carrier):
                 self._learn([record for record in packet.records if self._concerns(record, peer)], peer)
         else:
             super().receive(peer, packet, now)
+            if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
+                done = self.errands & packet.messages
+                self.errands ^= done
+                self._drop(done)
 
     def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Direct):

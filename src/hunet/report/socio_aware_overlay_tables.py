@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.report.socio_aware_overlay_runs import PUSH, UNIT, Studies
+from hunet.report.socio_aware_overlay_runs import PUSH, UNIT, Studies, undelivered_percent
 
 if TYPE_CHECKING:
     from hunet.report.claims import Interval
@@ -89,9 +89,8 @@ def dissemination_table(studies: Studies, stem: str) -> str:
     for study, row in shown:
         many = int(row.load.partition("/")[0])
         total = "–" if row.total_hops is None else f"{row.total_hops:,}"
-        paper = (
-            f"{row.hops:.2f} | {row.contact_to_sub} | {row.pub_to_sub:,} | {row.hours} | {row.undelivered / many:.0%}"
-        )
+        share = undelivered_percent(row.undelivered, many)
+        paper = f"{row.hops:.2f} | {row.contact_to_sub} | {row.pub_to_sub:,} | {row.hours} | {share} %"
         lines.append(f"| {row.load} | the paper | {paper} | {total} | – |")
         for loners, said in LONERS.items():
             axes = axes_of(row, loners)
