@@ -15,13 +15,8 @@ from hypothesis import strategies as st
 from hunet import Contacts, HunetError, Links, Publication, Subscription, Workload, make_workload, run
 from hunet.model import Catalogue, NodeSet
 from hunet.protocols.codec import decode, encode
-from hunet.protocols.socio_aware_overlay import (
-    DetectionParameters,
-    FrozenCommunity,
-    OverlayParameters,
-    Place,
-    freeze,
-)
+from hunet.protocols.frozen_communities import FrozenCommunity, freeze, with_loners
+from hunet.protocols.socio_aware_overlay import DetectionParameters, Place
 from hunet.protocols.socio_aware_packets import Brokers, Direct, Gossip, Handed, Subscriptions
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
@@ -454,11 +449,12 @@ def circles(members: int = 5, turns: int = 20) -> Contacts:
 
 
 def test_frozen_communities_of_a_trace() -> None:
-    found = freeze(circles(), OverlayParameters(threshold=300))
+    found = freeze(circles(), DetectionParameters(threshold=300))
     assert found == tuple(
         FrozenCommunity((n, n + 1, n + 2, n + 3, n + 4), (n, n + 1, n + 2, n + 3, n + 4)) for n in (0, 5)
     )
-    single = freeze(circles(), OverlayParameters(threshold=300, broker_group=False))
+    assert with_loners(found, 12)[0].guests == (10, 11)
+    single = freeze(circles(), DetectionParameters(threshold=300), single=True)
     assert [community.brokers for community in single] == [(0,), (5,)]
 
 
@@ -469,7 +465,7 @@ def test_betweenness_and_familiar_hops_choose_other_brokers() -> None:
     again = [("1", str(other), 1000.0, 1400.0) for other in (0, 2, 3)]
     crowd = Contacts.from_records(star + passing + again)
     chosen = {
-        (by, hop): freeze(crowd, OverlayParameters(k=2, threshold=300, centrality=by, hop=hop))[0].brokers
+        (by, hop): freeze(crowd, DetectionParameters(k=2, threshold=300), centrality=by, hop=hop)[0].brokers
         for by in ("closeness", "betweenness")
         for hop in ("met", "familiar")
     }

@@ -49,10 +49,10 @@ from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, 
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier
 from hunet.protocols.contract import Control, Data, Driver, Packet, Seen
+from hunet.protocols.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
 from hunet.protocols.socio_aware_packets import Brokers, Direct, Gossip, Handed, Purpose, Subscriptions
 from hunet.social.broker_directory import BrokerDirectory
 from hunet.social.centrality import Centrality, brokers, farthest, graph_of
-from hunet.social.detection import agreed, detect
 from hunet.social.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.social.subscription_list import SubscriptionList
 
@@ -63,25 +63,7 @@ if TYPE_CHECKING:
     from hunet.model import Contacts
     from hunet.social.subscription_list import Record
 
-__all__ = [
-    "DetectionParameters",
-    "FrozenCommunity",
-    "OverlayParameters",
-    "SocioAwareOverlay",
-    "detected_communities",
-    "freeze",
-]
-
-
-class FrozenCommunity(msgspec.Struct, frozen=True):
-    """A community of the network that is known in advance."""
-
-    members: tuple[Node, ...]
-    brokers: tuple[Node, ...]
-    depth: int = 1
-    """The most hops from a broker to a member: how far a publication is flooded."""
-    guests: tuple[Node, ...] = ()
-    """Loners that were assigned to it (step 7)."""
+__all__ = ["DetectionParameters", "OverlayParameters", "Place", "SocioAwareOverlay"]
 
 
 class OverlayParameters(DetectionParameters, frozen=True):
@@ -92,8 +74,7 @@ class OverlayParameters(DetectionParameters, frozen=True):
     ] = "online"
     centrality: Annotated[Centrality, about("what makes a broker", source="section 3.3")] = "closeness"
     hop: Annotated[
-        Literal["met", "familiar"],
-        about("frozen: who is one hop from whom when centralities are computed: all who met, or the familiar"),
+        Hop, about("frozen: who is one hop from whom when centralities are computed: all who met, or the familiar")
     ] = "met"
     broker_group: Annotated[
         bool, about("whether all of the most central members are brokers, or one of them", source="section 5.2")
@@ -116,33 +97,6 @@ class OverlayParameters(DetectionParameters, frozen=True):
     communities: Annotated[tuple[FrozenCommunity, ...], about("frozen: the communities, largest first")] | None = None
 
 
-def freeze(contacts: Contacts, rules: OverlayParameters) -> tuple[FrozenCommunity, ...]:
-    """The communities on which devices agree after a whole trace, largest first, with their brokers.
-
-    Loners are guests of the largest community (A6).
-    """
-    devices = detect(contacts, rules)
-    near = {device.node: device.familiar for device in devices}
-    if rules.hop == "met":
-        for one, two in zip(contacts.a.tolist(), contacts.b.tolist(), strict=True):
-            near[one] |= 1 << two
-    found = []
-    for community in agreed([device.nodes for device in devices]):
-        graph = graph_of(community, near)
-        chosen = brokers(graph, rules.centrality, single=not rules.broker_group)
-        found.append(FrozenCommunity(_sorted(community), _sorted(chosen), max(1, farthest(graph, chosen))))
-    if found and rules.default_community:
-        placed = {node for community in found for node in community.members}
-        loners = tuple(device.node for device in devices if device.node not in placed)
-        found[0] = msgspec.structs.replace(found[0], guests=loners)
-    return tuple(found)
-
-
-def detected_communities(contacts: Contacts, rules: DetectionParameters) -> list[list[Node]]:
-    """The communities on which devices agree after a whole trace, largest first."""
-    return [list(_sorted(community)) for community in agreed([device.nodes for device in detect(contacts, rules)])]
-
-
 class Place(NamedTuple):
     """Where a device stands in the overlay."""
 
@@ -163,7 +117,16 @@ class SocioAwareOverlay(Carrier):
     def prepare(cls, parameters: OverlayParameters, contacts: Contacts) -> OverlayParameters:
         if parameters.mode == "online" or parameters.communities is not None:
             return parameters
-        return msgspec.structs.replace(parameters, communities=freeze(contacts, parameters))
+        known = freeze(
+            contacts,
+            parameters,
+            hop=parameters.hop,
+            centrality=parameters.centrality,
+            single=not parameters.broker_group,
+        )
+        if parameters.default_community:
+            known = with_loners(known, len(contacts.names))
+        return msgspec.structs.replace(parameters, communities=known)
 
     def __init__(self, node: Node, parameters: OverlayParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)  # type: ignore[arg-type]

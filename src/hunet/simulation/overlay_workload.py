@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from hunet.model import ConfigurationError, Publication, Subscription, about
-from hunet.protocols.socio_aware_overlay import DetectionParameters, detected_communities
+from hunet.protocols.frozen_communities import detected_communities
+from hunet.protocols.socio_aware_overlay import DetectionParameters
 from hunet.simulation.randomness import Stream, generator
 
 if TYPE_CHECKING:
