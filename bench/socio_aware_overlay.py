@@ -56,9 +56,11 @@ def draw(results: Path, folder: Path) -> None:
     studies = Studies(results)
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        for stem, trace in (("table-3", "cambridge"), ("table-4", "reality")):
-            figure = _communities(studies.communities(stem) or [])
-            figure.savefig(folder / f"socio-aware-overlay-{trace}.svg", metadata={"Date": None})
+        familiar = studies.communities("what-matters", hop="familiar", broker_group=True)
+        known = {"cambridge": studies.communities("table-3"), "reality": studies.communities("table-4")}
+        for name, communities in {**known, "reality-familiar": familiar}.items():
+            figure = _communities(communities or [])
+            figure.savefig(folder / f"socio-aware-overlay-{name}.svg", metadata={"Date": None})
         figure = _latencies(results, studies)
         figure.savefig(folder / "socio-aware-overlay-latencies.svg", metadata={"Date": None})
 
@@ -69,7 +71,7 @@ def _communities(known: list[dict[str, Any]]) -> Any:
     radii = [max(1.0, len(each["members"]) / 9) for each in known]
     loners = known[0]["guests"] if known else []
     columns = -(-len(loners) // 5)
-    figure = Figure((9, 3.4), layout="constrained")
+    figure = Figure((9, 2.6), layout="constrained")
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")

@@ -17,7 +17,7 @@ from hunet.model import Catalogue, NodeSet
 from hunet.protocols.codec import decode, encode
 from hunet.protocols.frozen_communities import FrozenCommunity, freeze, with_loners
 from hunet.protocols.socio_aware_overlay import DetectionParameters, Place
-from hunet.protocols.socio_aware_packets import Brokers, Direct, Gossip, Handed, Subscriptions
+from hunet.protocols.socio_aware_packets import BrokerNews, CommunityNews, Direct, Handed, SubscriptionNews
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
 from hunet.social.broker_directory import BrokerDirectory, Entry
@@ -387,7 +387,7 @@ def test_a_new_broker_gets_the_subscription_list_of_the_old(link: str) -> None:
     net[1].meet(net[0], at=600)
     assert not net[1].protocol.is_broker
     assert net[0].protocol.subscriptions.subscribers("news") == nodes(2)
-    handed_on = [(a, b) for a, b, packet in net.sent if isinstance(packet, Subscriptions) and (a, b) == (1, 0)]
+    handed_on = [(a, b) for a, b, packet in net.sent if isinstance(packet, SubscriptionNews) and (a, b) == (1, 0)]
     assert handed_on
     roles = [(node, role) for _, node, role in net.engine.record.roles]
     assert (1, "broker") in roles
@@ -585,15 +585,15 @@ def test_packets_travel_as_plain_data_with_names() -> None:
     names = ["ann", "bob", "eve"]
     numbers = {name: i for i, name in enumerate(names)}
     packets = [
-        Gossip(nodes(0, 1), nodes(1), {1: nodes(0, 2)}),
-        Subscriptions(((2, "news", True, 3.0),)),
-        Brokers(((nodes(0), nodes(0, 1), 3.0),)),
+        CommunityNews(nodes(0, 1), nodes(1), {1: nodes(0, 2)}),
+        SubscriptionNews(((2, "news", True, 3.0),)),
+        BrokerNews(((nodes(0), nodes(0, 1), 3.0),)),
         Handed(bit, (1,), "flood", nodes(1, 2), 1),
         Direct(bit, (1,), nodes(0)),
     ]
     plain = [encode(packet, messages, names) for packet in packets]
     assert plain[0] == {
-        "kind": "Gossip",
+        "kind": "CommunityNews",
         "community": ["bob", "ann"],
         "familiar": ["bob"],
         "familiar_of": {"bob": ["eve", "ann"]},
@@ -601,8 +601,12 @@ def test_packets_travel_as_plain_data_with_names() -> None:
     assert plain[1]["records"] == [["eve", "news", True, 3.0]]
     assert [decode(each, messages, numbers) for each in plain] == packets
     # Another driver numbers devices differently: names keep the meaning.
-    assert decode(plain[0], messages, {"eve": 0, "ann": 1, "bob": 2}) == Gossip(nodes(1, 2), nodes(2), {2: nodes(0, 1)})
-    assert [packet.size for packet in packets[:3] if isinstance(packet, Gossip | Subscriptions | Brokers)] == [
+    assert decode(plain[0], messages, {"eve": 0, "ann": 1, "bob": 2}) == CommunityNews(
+        nodes(1, 2), nodes(2), {2: nodes(0, 1)}
+    )
+    assert [
+        packet.size for packet in packets[:3] if isinstance(packet, CommunityNews | SubscriptionNews | BrokerNews)
+    ] == [
         48,
         21,
         32,

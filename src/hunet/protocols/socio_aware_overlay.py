@@ -50,7 +50,7 @@ from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier
 from hunet.protocols.contract import Control, Data, Driver, Packet, Seen
 from hunet.protocols.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
-from hunet.protocols.socio_aware_packets import Brokers, Direct, Gossip, Handed, Purpose, Subscriptions
+from hunet.protocols.socio_aware_packets import BrokerNews, CommunityNews, Direct, Handed, Purpose, SubscriptionNews
 from hunet.social.broker_directory import BrokerDirectory
 from hunet.social.centrality import Centrality, brokers, farthest, graph_of
 from hunet.social.local_community import DetectionParameters, LocalCommunity, Told
@@ -191,14 +191,14 @@ class SocioAwareOverlay(Carrier):
         self._look_around(now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, Gossip):
+        if isinstance(packet, CommunityNews):
             if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
                 self._look_around(now)
-        elif isinstance(packet, Brokers):
+        elif isinstance(packet, BrokerNews):
             if self._is_new(peer, packet) and self.directory.update(packet.communities):
                 self._words.clear()
             self._find_default(peer, now)
-        elif isinstance(packet, Subscriptions):
+        elif isinstance(packet, SubscriptionNews):
             if self._is_new(peer, packet):
                 self._learn([record for record in packet.records if self._concerns(record, peer)], peer)
         else:
@@ -211,10 +211,10 @@ class SocioAwareOverlay(Carrier):
     def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Direct):
             self._accept(node, packet, now)
-        elif isinstance(packet, Brokers):
+        elif isinstance(packet, BrokerNews):
             if self.directory.update(packet.communities):
                 self._words.clear()
-        elif isinstance(packet, Subscriptions):
+        elif isinstance(packet, SubscriptionNews):
             self._learn(packet.records, node, shared=True)
 
     # Events: the application ----------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ class SocioAwareOverlay(Carrier):
         if not news:
             return
         self._words.clear()
-        packet = Subscriptions(tuple(news))
+        packet = SubscriptionNews(tuple(news))
         for neighbour in self.known:
             if neighbour != teller and self._is_near(neighbour):
                 self.driver.send(neighbour, packet)
@@ -377,11 +377,11 @@ class SocioAwareOverlay(Carrier):
         if self.is_broker and self._online:
             self.directory.update([(place.brokers, place.community, now)])
         if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
-            change = Brokers(((place.brokers, place.community, now),))
+            change = BrokerNews(((place.brokers, place.community, now),))
             for broker in _sorted(self.directory.brokers & ~(1 << self.node)):
                 self.driver.send_out_of_band(broker, change)
             if was_broker:
-                handed_on = Subscriptions(self.subscriptions.records())
+                handed_on = SubscriptionNews(self.subscriptions.records())
                 for broker in _sorted(place.brokers & ~(before.brokers | 1 << self.node)):
                     self.driver.send_out_of_band(broker, handed_on)
         if was_broker != self.is_broker:
@@ -395,9 +395,9 @@ class SocioAwareOverlay(Carrier):
         """What a device tells whom it meets (step 1)."""
         news: list[Control] = []
         if self._online:
-            news += [Gossip(*self.view.told()), Brokers(tuple(self.directory.entries()))]
+            news += [CommunityNews(*self.view.told()), BrokerNews(tuple(self.directory.entries()))]
         if near:
-            news.append(Subscriptions(self.subscriptions.records()))
+            news.append(SubscriptionNews(self.subscriptions.records()))
         return tuple(news)
 
     def _is_near(self, peer: Node) -> bool:

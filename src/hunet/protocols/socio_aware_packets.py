@@ -8,13 +8,13 @@ from hunet.model import Node, NodeSet, Topic
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import ID_BYTES, Control
 
-__all__ = ["Brokers", "Direct", "Gossip", "Handed", "Purpose", "Subscriptions"]
+__all__ = ["BrokerNews", "CommunityNews", "Direct", "Handed", "Purpose", "SubscriptionNews"]
 
 Purpose = Literal["inject", "flood", "unicast"]
 """Why a publication is handed over: to get it to a broker, to spread it in a community, to get it to other brokers."""
 
 
-class Gossip(Control, frozen=True, gc=False):
+class CommunityNews(Control, frozen=True, gc=False):
     """What community detection exchanges (section 4.3, step 3): C, F and FoC."""
 
     community: NodeSet
@@ -27,7 +27,7 @@ class Gossip(Control, frozen=True, gc=False):
         return ID_BYTES * (len(self.familiar_of) + sum(each.bit_count() for each in sets))
 
 
-class Subscriptions(Control, frozen=True, gc=False):
+class SubscriptionNews(Control, frozen=True, gc=False):
     """Subscriptions and unsubscriptions on their way to the broker (section 5.2, step 1), or its list (step 3)."""
 
     records: tuple[tuple[Node, Topic, bool, float], ...]
@@ -37,7 +37,7 @@ class Subscriptions(Control, frozen=True, gc=False):
         return sum(ID_BYTES + len(topic.encode()) + 1 + 8 for _, topic, _, _ in self.records)
 
 
-class Brokers(Control, frozen=True, gc=False):
+class BrokerNews(Control, frozen=True, gc=False):
     """The brokers of communities with timestamps (section 5.2, steps 1 and 3): brokers, members, since when."""
 
     communities: tuple[tuple[NodeSet, NodeSet, float], ...]

@@ -163,21 +163,24 @@ class Studies:
         found = runs.at(of, OVERLAY, **axes)  # type: ignore[arg-type]
         return found if found.runs else None
 
-    def communities(self, stem: str) -> list[dict[str, Any]] | None:
-        """The communities that a frozen study took for granted."""
-        runs = self.runs(stem)
-        if runs is None:
-            return None
-        first = next(row for row in runs.rows if row["protocol"] == OVERLAY)
-        known: list[dict[str, Any]] = first["name"]["result"]["parameters"]["communities"]
-        return known
+    def communities(self, stem: str, **axes: Any) -> list[dict[str, Any]] | None:
+        """The communities that a frozen study took for granted, at a point of the grid."""
+        found = self._first(stem, lambda row: row["protocol"] == OVERLAY, axes)
+        return None if found is None else found["communities"]
 
     def figures(self, stem: str, contacts: str | None = None, **axes: Any) -> dict[str, Any] | None:
         """The figures of a run of ``CommunityStudy`` at a point of the grid; nothing there is random."""
+        found = self._first(stem, lambda row: contacts in (None, row["contacts"]), axes)
+        return None if found is None else found["figures"]
+
+    def _first(
+        self, stem: str, wanted: Callable[[dict[str, Any]], bool], axes: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """The parameters, as completed, of the first run of a study at a point of its grid."""
         runs = self.runs(stem)
         for row in runs.rows if runs else ():
             place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
-            if contacts in (None, row["contacts"]) and all(place.get(name) == value for name, value in axes.items()):
-                found: dict[str, Any] = row["name"]["result"]["parameters"]["figures"]
+            if wanted(row) and all(place.get(name) == value for name, value in axes.items()):
+                found: dict[str, Any] = row["name"]["result"]["parameters"]
                 return found
         return None
