@@ -28,6 +28,7 @@ PROTOCOLS = st.sampled_from(
         ("b-sub-p", {"decay_cycle": 4.0, "exact": True}),
         ("socialcast", {"period": 2.0, "hysteresis": 0.0}),
         ("socialcast-random", {"period": 2.0}),
+        ("socio-aware-overlay", {"threshold": 3.0, "broker_link": "unicast"}),
     ]
 )
 LINKS = st.sampled_from([Links(), Links(rate=0.5), Links(rate=40, unit="bits/s"), Links(loss=0.3)])

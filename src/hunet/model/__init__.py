@@ -10,7 +10,7 @@ from hunet.model.errors import (
     ProtocolError,
     did_you_mean,
 )
-from hunet.model.messages import Catalogue, Message, MessageSet, Node, Topic, members
+from hunet.model.messages import Catalogue, Message, MessageSet, Node, NodeSet, Topic, members
 from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
 from hunet.model.workload import Publication, Subscription, Workload
 
@@ -23,6 +23,7 @@ __all__ = [
     "Message",
     "MessageSet",
     "Node",
+    "NodeSet",
     "OutputError",
     "Parameter",
     "Parameters",

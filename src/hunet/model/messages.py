@@ -15,10 +15,13 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Catalogue", "Message", "MessageSet", "Node", "Topic", "members"]
+__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeSet", "Topic", "members"]
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
+
+NodeSet = Annotated[int, "nodes"]
+"""A set of devices: bit i stands for node i of the driver."""
 
 Topic = str
 """What a subscription names and a message carries; they match when they are equal."""

@@ -19,6 +19,7 @@ from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.pull import Pull
 from hunet.protocols.push import Push
 from hunet.protocols.socialcast import SocialCast, SocialCastRandom
+from hunet.protocols.socio_aware_overlay import SocioAwareOverlay
 from hunet.protocols.spray_and_wait import SprayAndWait
 
 __all__ = ["PROTOCOLS", "Control", "Data", "Driver", "Packet", "Protocol", "protocol_class"]
@@ -29,6 +30,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "spray-and-wait": SprayAndWait,
     "socialcast": SocialCast,
     "socialcast-random": SocialCastRandom,
+    "socio-aware-overlay": SocioAwareOverlay,
     "b-sub": BSub,
     "b-sub-p": BSubP,
     "b-sub-push": BSubPush,

@@ -21,7 +21,17 @@ from hunet.model import InputError
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
 
-__all__ = ["Claim", "Interval", "Runs", "claims_summary", "claims_table", "has_runs", "read_claims", "replace_section"]
+__all__ = [
+    "Claim",
+    "Interval",
+    "Runs",
+    "Verdict",
+    "claims_summary",
+    "claims_table",
+    "has_runs",
+    "read_claims",
+    "replace_section",
+]
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
 Metric = str | Callable[[dict[str, Any]], float | None]

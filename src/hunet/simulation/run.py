@@ -66,7 +66,7 @@ def run(
         raise ConfigurationError(f"train is a share of the trace, from 0 to 1, not {train:g}")
     _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
-    chosen = from_mapping(kind.Parameters, parameters)
+    chosen = kind.prepare(from_mapping(kind.Parameters, parameters), contacts)
     links = links or Links()
     messages = Catalogue()
     for said in workload.publications:
