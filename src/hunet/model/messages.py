@@ -11,16 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from hunet.model.matching import matching_score, weighted_terms
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Catalogue", "Message", "MessageSet", "Node", "Topic", "members"]
+__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "Topic", "members"]
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
 
+NodeList = Annotated[tuple[int, ...], "nodes"]
+"""Several devices."""
+
 Topic = str
-"""What a subscription names and a message carries; they match when they are equal."""
+"""What a subscription names and a message carries; they match as ``hunet.model.matching`` says: when they are equal,
+unless the subscription weighs terms."""
 
 MessageSet = Annotated[int, "messages"]
 """A set of messages: bit i stands for message number i of the catalogue."""
@@ -107,8 +113,14 @@ class Catalogue:
         return self._by_id[message_id]
 
     def on_topic(self, topic: Topic) -> MessageSet:
-        """All messages on a topic."""
-        return self.by_topic.get(topic, 0)
+        """All messages that match a subscription: those on its topic, or with any of the terms that it weighs."""
+        if not weighted_terms(topic):
+            return self.by_topic.get(topic, 0)
+        matching = 0
+        for said, messages in self.by_topic.items():
+            if matching_score(topic, said):
+                matching |= messages
+        return matching
 
     def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:
         """A number below which no message is of use any more, and all from there on by topic, counted from there.
