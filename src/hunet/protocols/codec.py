@@ -1,7 +1,7 @@
 """Packets as plain data: what an event log holds and what goes over a real wire.
 
 Inside, messages and nodes are a driver's own numbers; outside they are ids and names. Which fields hold them is read
-from the annotations of the packet's class (``MessageSet``, ``Node``), so a new packet needs no code here.
+from the annotations of the packet's class (``MessageSet``, ``Node``, ``NodeList``), so a new packet needs no code here.
 
 >>> from hunet.model import Catalogue
 >>> from hunet.protocols.contract import Seen
@@ -38,6 +38,8 @@ def encode(packet: Packet, messages: Catalogue, names: Sequence[str]) -> dict[st
             value = [messages[number].id for number in members(value)]
         elif mark == "node":
             value = names[value]
+        elif mark == "nodes":
+            value = [names[node] for node in value]
         plain[field] = msgspec.to_builtins(value)
     return plain
 
@@ -52,6 +54,8 @@ def decode(plain: Mapping[str, Any], messages: Catalogue, numbers: Mapping[str, 
             value = sum(messages.by_id(message).bit for message in value)
         elif mark == "node":
             value = numbers[value]
+        elif mark == "nodes":
+            value = tuple([numbers[node] for node in value])
         else:
             value = msgspec.convert(value, hint)
         values[field] = value

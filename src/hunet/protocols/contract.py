@@ -33,6 +33,7 @@ same actions on any machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as StructuralType
 
@@ -43,10 +44,14 @@ from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, Topic
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen"]
+__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen", "Trial"]
 
 ID_BYTES = 8
 """What one message id costs in a control packet."""
+
+
+Trial = Callable[[str, dict[str, Any]], dict[str, float]]
+"""Runs a protocol by name with these parameters, without messages; gives what its devices observed, summed up."""
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
@@ -163,6 +168,11 @@ class Protocol:
         self.driver = driver
         self.rng = rng
         self.topics: set[Topic] = set()
+
+    @classmethod
+    def matched(cls, parameters: Any, trial: Trial) -> Any:  # noqa: ARG003
+        """Parameters as they are used: a baseline may match its own to how another protocol fares on these contacts."""
+        return parameters
 
     def start(self, now: float) -> None:
         """The device is switched on."""

@@ -29,14 +29,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from hunet.model import Catalogue, ConfigurationError, from_mapping
+from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
 from hunet.protocols import Protocol, protocol_class
 from hunet.simulation.engine import Engine, Links, Rank
 from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.summary import Outcome
 
 if TYPE_CHECKING:
-    from hunet.model import Contacts, Workload
+    from hunet.model import Contacts
     from hunet.protocols import Driver
     from hunet.simulation.event_log import EventLog
     from hunet.simulation.result import Result
@@ -90,6 +90,13 @@ def run(
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
     chosen = from_mapping(kind.Parameters, parameters)
     links = links or Links()
+
+    def trial(name: str, given: dict[str, Any]) -> dict[str, float]:
+        silent = Workload.of([], [])
+        shown = run(contacts, silent, name, seed=seed, links=links, crashes=crashes, train=train, **given)
+        return dict(shown.summary["observed"])
+
+    chosen = kind.matched(chosen, trial)
     messages = Catalogue()
     for said in workload.publications:
         messages.add(said.id, said.topic, said.node, said.time, said.size, said.ttl)
