@@ -58,6 +58,14 @@ def test_vector_3_between_the_bounds_nothing_changes() -> None:
     assert wish(net[0], "broker", popularity=0) is None
 
 
+def test_without_an_upper_bound_of_its_own_the_lower_one_holds() -> None:
+    net = Network("social-election", 1, lower_bound=2)
+    has_met(net[0], (10, 0.0, 9))
+    assert (wish(net[0], "user"), wish(net[0], "broker")) == ("broker", None)
+    has_met(net[0], (11, 0.0, 9))
+    assert (wish(net[0], "user"), wish(net[0], "broker")) == (None, "user")
+
+
 def test_the_first_to_meet_appoint_each_other() -> None:
     """The smaller number decides first; then the other decides, and sees what the first has become."""
     net = Network("social-election", 2, switching=1.0, lower_bound=1, upper_bound=1)
@@ -198,7 +206,7 @@ def test_a_popularity_travels_by_name() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"lower_bound": 4}, r"lower_bound \(4\) must not exceed upper_bound \(3\)"),
+        ({"lower_bound": 4, "upper_bound": 3}, r"lower_bound \(4\) must not exceed upper_bound \(3\)"),
         ({"switching": 2}, "switching"),
         ({"window": 0}, "window"),
         ({"replication": "none"}, "replication"),

@@ -67,9 +67,13 @@ class SocialElectionParameters(SwarmParameters, frozen=True):
     lower_bound: Annotated[
         int, about("who has met fewer brokers appoints some", symbol="lower_bound", source="V.B", ge=0)
     ] = 3
-    upper_bound: Annotated[
-        int, about("who has met as many dismisses unpopular ones", symbol="upper_bound", source="V.B", ge=1)
-    ] = 3
+    upper_bound: (
+        Annotated[
+            int,
+            about("who has met as many dismisses unpopular ones; none: the lower bound", symbol="upper_bound", ge=0),
+        ]
+        | None
+    ) = None
     difference: Annotated[
         Literal["mean", "marginal", "scalar"],
         about("a broker's popularity, what it adds to those met before, or how much larger it is", symbol="γ"),
@@ -88,7 +92,7 @@ class SocialElectionParameters(SwarmParameters, frozen=True):
     adaptive_start: Annotated[bool, about("both bounds grow from 0 during the first window", source="V.D")] = False
 
     def __post_init__(self) -> None:
-        if self.lower_bound > self.upper_bound:
+        if self.upper_bound is not None and self.lower_bound > self.upper_bound:
             raise ValueError(f"lower_bound ({self.lower_bound}) must not exceed upper_bound ({self.upper_bound})")
 
 
@@ -129,9 +133,10 @@ class SocialElection(BrokerSwarm):
     def designation(self, role: Role, met: NodeList, now: float) -> Role | None:
         """Algorithm 1: what a device of this role, which has met these nodes, should become; None: what it is."""
         brokers, grown = self.window.broker_count, self._grown(now)
+        lower, upper = self.parameters.lower_bound, self.parameters.upper_bound
         if role == USER:
-            return BROKER if brokers < self.parameters.lower_bound * grown else None
-        if not brokers or brokers < self.parameters.upper_bound * grown:
+            return BROKER if brokers < lower * grown else None
+        if not brokers or brokers < (lower if upper is None else upper) * grown:
             return None
         threshold = self.parameters.threshold
         if threshold is None:

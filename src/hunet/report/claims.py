@@ -21,9 +21,9 @@ from typing import Any, Literal, NamedTuple
 from hunet.model import InputError
 from hunet.model.files import file_in_place
 
-__all__ = ["Claim", "Interval", "Runs", "claims_table", "replace_section"]
+__all__ = ["Claim", "Interval", "Runs", "Verdict", "claims_table", "replace_section"]
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
+Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
 Metric = str | Callable[[dict[str, Any]], float]
 """A column of a run, or a function of its row."""
 
