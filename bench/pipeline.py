@@ -295,37 +295,45 @@ seed = 1
 
 def measure_study(runs: int) -> None:
     """Keep two cores busy: how much of their time, after start-up, goes to the processes that simulate."""
-    import psutil
-
     from hunet.pipeline.session import spark_session
-    from hunet.pipeline.studies import run_study
+    from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
 
-    spark = spark_session("local[2]", memory="1g")
+    spark = spark_session("local[2]", memory="1g", options=STUDY_OPTIONS)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "study.toml"
         path.write_text(STUDY.format(repetitions=max(1, runs // 4)), encoding="utf-8")
         study = read_study(path)
-        marks: list[tuple[float, float, int]] = []
-
-        def progress(done: int, _: int) -> None:
-            busy = 0.0
-            for process in _children(psutil.Process()):
-                try:
-                    if "java" not in process.name():
-                        busy += sum(process.cpu_times()[:2])
-                except psutil.Error:
-                    continue
-            marks.append((perf_counter(), busy, done))
-
+        marks: list[tuple[int, float, dict[str, float]]] = []
         started = perf_counter()
-        done = run_study(spark, study, Path(folder) / "out", progress)
+        done = run_study(
+            spark, study, Path(folder) / "out", lambda done, _: marks.append((done, perf_counter(), _busy()))
+        )
         whole = perf_counter() - started
-    steady = [mark for mark in marks if 4 <= mark[2] <= done.runs - 4]
-    (begin, used, first), (finish, used_after, last) = steady[0], steady[-1]
-    share = (used_after - used) / (2 * (finish - begin))
+    steady = [mark for mark in marks if 4 <= mark[0] <= done.runs - 4]
+    (first, begin, before), (last, finish, after) = steady[0], steady[-1]
+    used = {kind: after[kind] - before[kind] for kind in after}
+    others = max(0.0, used["machine"] - used["simulation"] - used["rest"])
+    ours = 2 * (finish - begin) - others
     print(f"{done.runs} runs in {whole:.1f} s, {len(done.failed)} failed; from run {first} to run {last}:")
-    print(f"  {(last - first) / (finish - begin):.1f} runs/s, both cores {share:.0%} busy with simulation")
+    print(
+        f"  {(last - first) / (finish - begin):.1f} runs/s; of the two cores' time {others / ours:.0%} went to others;"
+    )
+    print(f"  of the rest {used['simulation'] / ours:.0%} to simulation, {used['rest'] / ours:.1%} to Spark itself")
+
+
+def _busy() -> dict[str, float]:
+    """CPU seconds so far: of the processes that simulate, of the rest of this program, of the whole machine."""
+    import psutil
+
+    spent = {"simulation": 0.0, "rest": sum(psutil.Process().cpu_times()[:2])}
+    for process in _children(psutil.Process()):
+        try:
+            spent["rest" if "java" in process.name() else "simulation"] += sum(process.cpu_times()[:2])
+        except psutil.Error:
+            continue
+    machine = psutil.cpu_times()
+    return spent | {"machine": sum(machine) - machine.idle - getattr(machine, "iowait", 0.0)}
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ import pytest
 
 from hunet import Contacts, make_workload, run, write_contacts
 from hunet.model import HunetError, InputError, OutputError
+from hunet.model.intervals import Interval, student_t
 from hunet.pipeline.studies import run_study
 from hunet.pipeline.study_plan import read_study
-from hunet.pipeline.study_results import interval, student_t
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -254,9 +254,9 @@ def test_a_missing_plan(tmp_path: Path) -> None:
 
 
 def test_intervals() -> None:
-    assert interval([]) == (None, None)
-    assert interval([None, 2.0]) == (2.0, None)
-    mean, half = interval([1.0, 2.0, 3.0])
+    assert Interval.of([]).runs == 0
+    assert Interval.of([None, 2.0]) == (2.0, None, 1)
+    mean, half, _ = Interval.of([1.0, 2.0, 3.0])
     assert mean == 2.0
     assert half == pytest.approx(4.30265 / math.sqrt(3), rel=1e-5)
     assert student_t(1000) == pytest.approx(1.96234, abs=1e-5)

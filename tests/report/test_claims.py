@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hunet.model import InputError
-from hunet.report.b_sub_claims import b_sub_claims, privacy_table, write_b_sub_claims, write_b_sub_interests
+from hunet.report.b_sub_claims import b_sub_claims, privacy_table, write_claims
 from hunet.report.claims import Claim, Interval, Runs, claims_table, replace_section
 
 CYCLES = [4, 16, 64, 256, 1024, 4096]
@@ -86,48 +89,44 @@ def test_the_privacy_table_has_a_row_for_each_cycle() -> None:
     assert lines[-1] == "| 2^12 s | 100.0 ± 0.0 % | 30.0 ± 0.0 % | 100.0 ± 0.0 % |"
 
 
-def test_a_study_is_read_and_the_page_is_written(tmp_path: Path) -> None:
-    import json
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for number, one in enumerate(rows()):
-        place = tmp_path / "study" / "runs" / f"protocol={one.pop('protocol')}"
+def save(folder: Path, runs: list[dict[str, Any]]) -> None:
+    """As ``hunet study`` does."""
+    for number, one in enumerate(runs):
+        place = folder / "runs" / f"protocol={one.pop('protocol')}"
         place.mkdir(parents=True, exist_ok=True)
         plain = {key: json.dumps(value) if isinstance(value, dict) else value for key, value in one.items()}
         pq.write_table(pa.Table.from_pylist([plain]), place / f"{number}.parquet")
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- claims -->\nthe last table\n<!-- end of claims -->\nafter\n")
-    write_b_sub_claims(page, tmp_path / "study")
+
+
+def test_studies_are_read_and_the_page_is_written(tmp_path: Path) -> None:
+    results, page = tmp_path / "results", tmp_path / "page.md"
+    sections = ("claims", "figure 9, Infocom 2006", "interests")
+    old = "before\n" + "".join(f"<!-- {name} -->\nthe last table\n<!-- end of {name} -->\n" for name in sections)
+    page.write_text(old)
+    write_claims(page, results)
+    assert page.read_text() == old  # no results, nothing to write
+    save(results / "figure-9-infocom06", rows())
+    write_claims(page, results)
     first = page.read_text()
     assert first.startswith("before\n<!-- claims -->\n\n| claim |")
-    assert first.endswith("<!-- end of claims -->\nafter\n")
-    assert "the last table" not in first
+    assert first.endswith("<!-- interests -->\nthe last table\n<!-- end of interests -->\n")
+    assert first.count("the last table") == 1
     assert "2 repetitions" in first
-    write_b_sub_claims(page, tmp_path / "study")
+    assert "| b-sub | 2^8 s | 0.261 ± 0.006 | 16.0 ± 0.0 |" in first
+    write_claims(page, results)
     assert page.read_text() == first
-    with pytest.raises(InputError, match="no place for interests"):
-        write_b_sub_interests(page, somewhere=tmp_path / "study")
-    page.write_text("<!-- interests --><!-- end of interests -->")
-    write_b_sub_interests(page, somewhere=tmp_path / "study")
-    assert (
-        "| somewhere | b-sub | 2^8 s | 0.261 ± 0.006 | 17 ± 0 | 16.0 ± 0.0 | 0.1 ± 0.0 % | 55 ± 0 |" in page.read_text()
-    )
+    save(results / "interests-sigcomm09", rows())
+    write_claims(page, results)
+    wanted = "| SIGCOMM 2009 | b-sub | 2^8 s | 0.261 ± 0.006 | 17 ± 0 | 16.0 ± 0.0 | 0.1 ± 0.0 % | 55 ± 0 |"
+    assert wanted in page.read_text()
+    page.write_text("nothing")
+    with pytest.raises(InputError, match="no place for claims"):
+        write_claims(page, results)
 
 
 def test_repetitions_that_are_under_way_do_not_count(tmp_path: Path) -> None:
-    import json
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     unfinished = [row("b-sub", cycle, 2, delivery_ratio=0.9) for cycle in CYCLES[:2]]
-    for number, one in enumerate(rows() + unfinished):
-        place = tmp_path / "runs" / f"protocol={one.pop('protocol')}"
-        place.mkdir(parents=True, exist_ok=True)
-        plain = {key: json.dumps(value) if isinstance(value, dict) else value for key, value in one.items()}
-        pq.write_table(pa.Table.from_pylist([plain]), place / f"{number}.parquet")
+    save(tmp_path, rows() + unfinished)
     runs = Runs.read(tmp_path)
     assert runs.repetitions == 2
     assert runs.at("delivery_ratio", "b-sub", decay_cycle=4).mean == pytest.approx(0.1805)

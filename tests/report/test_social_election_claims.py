@@ -102,8 +102,7 @@ def test_what_was_not_run_says_so_and_is_no_error(tmp_path: Path) -> None:
     page.write_text("\n".join(f"<!-- {name} -->\nlast time\n<!-- end of {name} -->" for name in SECTIONS))
     write_claims(page, tmp_path)
     assert "Repetitions: none yet." in page.read_text()
-    assert "Not run: `studies/social-election/traces.toml`." in page.read_text()
-    assert "last time" not in page.read_text()
+    assert page.read_text().count("last time") == 2  # other tables stay as they are
 
 
 def test_a_study_that_is_under_way_has_not_been_run(tmp_path: Path) -> None:

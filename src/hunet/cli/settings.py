@@ -50,6 +50,8 @@ class Settings:
     links: dict[str, Any] = field(default_factory=dict)
     world: dict[str, Any] = field(default_factory=dict)
     crash: list[dict[str, Any]] = field(default_factory=list)
+    base: Path = field(default_factory=Path)
+    """What folders that a workload names are relative to: where the file is that names them."""
 
     @classmethod
     def from_toml(cls, path: Path) -> Settings:
@@ -64,7 +66,7 @@ class Settings:
         for key in ("contacts", "publications", "subscriptions"):
             if key in given:
                 given[key] = str(path.parent / str(given[key]))
-        return cls(**given)
+        return cls(**given, base=path.parent)
 
     def override(self, *, contacts: str | None, world: str | None, **plain: Any) -> None:
         """Take over what was given (is not None); contacts replace a world and the other way round."""
@@ -110,7 +112,7 @@ class Settings:
         from hunet.simulation import make_workload, read_workload
 
         if not self.publications and not self.subscriptions:
-            return make_workload(contacts, self.seed, **self.workload)
+            return make_workload(contacts, self.seed, base=self.base, **self.workload)
         if not (self.publications and self.subscriptions):
             raise ConfigurationError("a workload from files needs both --publications and --subscriptions")
         if self.workload:
@@ -119,22 +121,9 @@ class Settings:
 
     def load_crashes(self, contacts: Contacts) -> list[Crash]:
         """Crashes with their nodes' numbers."""
-        from hunet.simulation import Crash
+        from hunet.simulation.schedule import crashes_from
 
-        number = {name: i for i, name in enumerate(contacts.names)}
-        crashes = []
-        for given in self.crash:
-            unknown = set(given) - {"node", "time", "down"}
-            if unknown or not {"node", "time"} <= set(given):
-                raise ConfigurationError(f"a crash has node, time and if wanted down, not {sorted(given)}")
-            node = str(given["node"])
-            if node not in number:
-                raise ConfigurationError(f"crash of node '{node}', which has no contacts: {did_you_mean(node, number)}")
-            crash = Crash(number[node], float(given["time"]), float(given.get("down", 0)))
-            if crash.time < 0 or crash.down < 0:
-                raise ConfigurationError(f"crash of node '{node}': times must not be negative")
-            crashes.append(crash)
-        return crashes
+        return crashes_from(self.crash, contacts)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

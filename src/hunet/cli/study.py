@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["study"]
+__all__ = ["progress_of_runs", "study"]
 
 _SHOWN_FAILURES = 5
 
@@ -35,18 +35,22 @@ def study(
     Example: hunet study compare.toml -o compare
     """
     from hunet.pipeline.session import spark_session
-    from hunet.pipeline.studies import run_study
+    from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
 
     plan = read_study(file)
-    spark = spark_session(master, memory=memory)
-    with _progress() as progress:
+    spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
+    with progress_of_runs() as progress:
         done = run_study(spark, plan, out, progress)
     if as_json:
         import json
 
         typer.echo(json.dumps({"runs": done.runs, "skipped": done.skipped, "failed": done.failed}, indent=2))
     else:
+        from hunet.report.tables import print_study
+
+        points = done.summary.to_pylist()
+        print_study(points, [name for name in list(points[0])[1:] if name.rpartition("_")[2] not in ("mean", "ci95")])
         typer.echo(
             f"{out}: {done.runs} runs, {done.skipped} of them already there, {len(done.failed)} failed; "
             f"see {out / 'summary.csv'}"
@@ -58,7 +62,7 @@ def study(
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
+def progress_of_runs(label: str = "runs") -> Iterator[Callable[[int, int], None] | None]:
     """A bar that counts runs, with the time left, where a person can see it."""
     if not sys.stderr.isatty():
         yield None
@@ -73,7 +77,7 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("runs", total=None)
+        task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -47,7 +47,11 @@ def demo(
     if as_json:
         import json
 
-        typer.echo(json.dumps(comparison.rows(), indent=2))
+        found = {
+            protocol: {key: {"mean": one.mean if one.runs else None, "ci95": one.half} for key, one in row.items()}
+            for protocol, row in comparison.rows().items()
+        }
+        typer.echo(json.dumps(found, indent=2))
     else:
         print_comparison(
             comparison,

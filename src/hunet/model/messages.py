@@ -7,6 +7,7 @@ thousands of messages. The numbers are a driver's own affair; on a wire or in a 
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from hunet.model.matching import matching_score, weighted_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "Topic", "members"]
 
@@ -57,18 +58,25 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         return float("inf") if self.ttl is None else self.created + self.ttl
 
 
-def members(messages: MessageSet) -> list[int]:
+def members(messages: MessageSet) -> Sequence[int]:
     """The numbers in a set, highest first.
 
     >>> members(0b1011)
     [3, 1, 0]
     """
-    numbers = []
-    while messages:
-        top = messages.bit_length() - 1
-        numbers.append(top)
-        messages ^= 1 << top
+    global _last_members  # noqa: PLW0603
+    given, numbers = _last_members
+    if messages is not given:  # on its way a packet's set is asked for several times in a row
+        numbers, rest = [], messages
+        while rest:
+            top = rest.bit_length() - 1
+            numbers.append(top)
+            rest ^= 1 << top
+        _last_members = messages, numbers
     return numbers
+
+
+_last_members: tuple[MessageSet, Sequence[int]] = (0, [])
 
 
 _STEP = 32
@@ -93,8 +101,10 @@ class Catalogue:
         self.by_topic: dict[Topic, MessageSet] = {}
         """All messages on each topic."""
         self._in_order = True
-        self.mortal: MessageSet = 0
-        """The messages that expire."""
+        self._expiries: list[tuple[float, int]] = []
+        """A heap: when the living die."""
+        self._next_expiry = float("inf")
+        self._dead: MessageSet = 0
         self._first_alive, self._first_expires = 0, float("-inf")
         self._alive: tuple[int, dict[Topic, MessageSet]] = (0, {})
         self._counted = 0
@@ -121,6 +131,21 @@ class Catalogue:
             if matching_score(topic, said):
                 matching |= messages
         return matching
+
+    def dead(self, now: float) -> MessageSet:
+        """All messages that have expired by now; the same object until one more has.
+
+        >>> catalogue = Catalogue()
+        >>> short = catalogue.add("m1", "news", publisher=0, created=0.0, ttl=10)
+        >>> catalogue.dead(now=10.0), catalogue.dead(now=10.5) == short.bit
+        (0, True)
+        """
+        if now > self._next_expiry:
+            expiries = self._expiries
+            while expiries and expiries[0][0] < now:
+                self._dead |= 1 << heappop(expiries)[1]
+            self._next_expiry = expiries[0][0] if expiries else float("inf")
+        return self._dead
 
     def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:
         """A number below which no message is of use any more, and all from there on by topic, counted from there.
@@ -163,7 +188,8 @@ class Catalogue:
         self._by_id[id] = message
         self.by_topic[topic] = self.by_topic.get(topic, 0) | message.bit
         if ttl is not None:
-            self.mortal |= message.bit
+            heappush(self._expiries, (message.expires, message.number))
+            self._next_expiry = self._expiries[0][0]
         self._first_expires = float("-inf")
         return message
 
@@ -179,7 +205,7 @@ class Catalogue:
         """Of a set, the message that was created first, as a set of one; of equal age, the one numbered first."""
         if self._in_order or not messages:
             return messages & -messages
-        return 1 << self._by_age(messages)[0]
+        return 1 << min(members(messages), key=lambda number: (self._messages[number].created, number))
 
     def _by_age(self, messages: MessageSet) -> list[int]:
         return sorted(members(messages), key=lambda number: (self._messages[number].created, number))

@@ -37,7 +37,8 @@ from hunet.simulation import Crash, Links, Result, run
 from hunet.simulation.engine import Engine
 from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import Record, columns, spread
-from hunet.simulation.run import SERIES_STEPS, _play, _Schedule
+from hunet.simulation.run import SERIES_STEPS
+from hunet.simulation.schedule import Schedule, play
 from hunet.simulation.summary import Outcome
 
 if TYPE_CHECKING:
@@ -172,11 +173,11 @@ def play_shard(job: Job, shard: int, shards: int) -> Shard:
     begin, end = job.span
     engine.now = begin
     engine.start()
-    schedule = _Schedule(job.contacts, workload, (), (begin, end), job.train)
+    schedule = Schedule(job.contacts, workload, (), (begin, end), job.train)
     for subscription in workload.subscriptions:
         if subscription.start == -inf:
             engine.subscribe(subscription.node, subscription.topic)
-    control = _play(engine, schedule, _steps(job)[1:].tolist(), None)
+    control = play(engine, schedule, _steps(job)[1:].tolist(), None)
     return _renumbered(engine, control, np.arange(len(job.workload.publications))[shard::shards])
 
 

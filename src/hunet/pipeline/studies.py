@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["StudyDone", "run_study"]
+__all__ = ["STUDY_OPTIONS", "StudyDone", "run_study"]
+
+STUDY_OPTIONS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Java does little in a study; compiling it well would take processor time from the simulations."""
 
 _MOST_TASKS = 5000
 _LOOK_EVERY = 0.2
@@ -39,6 +42,8 @@ class StudyDone(NamedTuple):
     """Runs that had a result already."""
     failed: list[str]
     """What went wrong, run by run."""
+    summary: pa.Table
+    """One row a grid point, as in ``summary.parquet``."""
 
 
 def run_study(
@@ -62,8 +67,7 @@ def run_study(
     finally:
         for left in folder.glob("*/*/.*.partial"):  # of tasks that were stopped
             left.unlink(missing_ok=True)
-    summarise_study(folder, study)
-    return StudyDone(len(runs), skipped, failed)
+    return StudyDone(len(runs), skipped, failed, summarise_study(folder, study))
 
 
 def _run_all(spark: SparkSession, waiting: list[Any], folder: Path, per_task: int) -> list[str]:

@@ -29,7 +29,7 @@ import hashlib
 import itertools
 import json
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class Run:
     @property
     def name(self) -> dict[str, Any]:
         """All that the result depends on."""
-        settings = {key: value for key, value in self.point.settings.items() if not key.endswith("_file")}
+        settings = _portable(self.point.settings)
         return {
             "contacts": self.point.source.named(self.seed),
             "protocol": self.point.protocol,
@@ -115,6 +115,10 @@ class Study:
     identity: dict[str, Any]
     """Without the number of repetitions: more of them continue the same study."""
 
+    def first(self, repetitions: int) -> Study:
+        """The same study with less repetitions."""
+        return replace(self, seeds=self.seeds[:repetitions])
+
     def runs(self) -> list[Run]:
         """All runs, those on the same contacts next to each other."""
         by_source = itertools.groupby(self.points, key=lambda point: point.source)
@@ -134,7 +138,7 @@ def read_study(path: Path) -> Study:
     sources = _sources(path, given)
     seeds, root = _seeds(path, given)
     common = {"train": _axis(path, "train", given.get("train", 0.0))}
-    common |= _workload_files(path, given)
+    common |= _workload_files(path, given) | {"base_file": [str(path.parent.absolute())]}
     for table in ("workload", "links"):
         common |= {f"{table}.{name}": values for name, values in _table(path, table, given.get(table, {})).items()}
     protocols = _axis(path, "protocol", given.get("protocol", "push"))

@@ -12,11 +12,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.files import file_in_place
+from hunet.model.intervals import Interval
 from hunet.pipeline.study_plan import Run, Study, canonical
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from hunet.simulation import Result
 
-__all__ = ["RUNS", "load_runs", "metrics", "run_file", "student_t", "summarise_study", "write_run"]
+__all__ = ["RUNS", "load_runs", "metrics", "run_file", "summarise_study", "write_run"]
 
 RUNS: dict[str, str] = {
     "key": "the run's own name, a hash of all that it depends on",
@@ -119,7 +118,8 @@ def summarise_study(folder: Path, study: Study) -> pa.Table:
         for name in axes:
             said[name] = point.axes.get(name)
         for metric in metrics():
-            said[f"{metric}_mean"], said[f"{metric}_ci95"] = interval([row[metric] for row in done])
+            found = Interval.of(row[metric] for row in done)
+            said |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
         for name, value in said.items():
             columns[name].append(value)
     table = pa.table({name: _typed(values) for name, values in columns.items()})
@@ -132,45 +132,6 @@ def summarise_study(folder: Path, study: Study) -> pa.Table:
     with file_in_place(folder / "summary.csv") as place:
         place.write_text(text.getvalue(), encoding="utf-8")
     return table
-
-
-def interval(values: list[float | None]) -> tuple[float | None, float | None]:
-    """The mean, and half the width of its 95 % confidence interval; values that are not there do not count."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None, None
-    mean = math.fsum(known) / len(known)
-    if len(known) == 1:
-        return mean, None
-    variance = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)
-    return mean, student_t(len(known) - 1) * math.sqrt(variance / len(known))
-
-
-@cache
-def student_t(freedom: int, confidence: float = 0.95) -> float:
-    """The two-sided quantile of Student's t.
-
-    >>> [round(student_t(freedom), 3) for freedom in (1, 2, 9, 10, 29, 100)]
-    [12.706, 4.303, 2.262, 2.228, 2.045, 1.984]
-    """
-    low, high = 0.0, 1e4
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
-    return (low + high) / 2
-
-
-def _within(t: float, freedom: int) -> float:
-    """The probability of [-t, t]: a finite series for whole degrees (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(freedom))
-    cosine, sine = math.cos(angle), math.sin(angle)
-    odd = freedom % 2
-    term = cosine if odd else 1.0
-    total = 0.0
-    for step in range(odd, freedom - 1, 2):
-        total += term
-        term *= cosine * cosine * (step + 1) / (step + 2)
-    return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 def _typed(values: list[Any]) -> pa.Array:

@@ -19,7 +19,7 @@ from hunet.pipeline.study_results import run_file, write_run
 
 if TYPE_CHECKING:
     from hunet.model import Contacts, Workload
-    from hunet.simulation import Crash, Result
+    from hunet.simulation import Result
 
 __all__ = ["do_run", "give_up", "is_done"]
 
@@ -56,6 +56,7 @@ def _simulate(run: Run, folder: Path) -> Result:
     from hunet.model import from_mapping
     from hunet.simulation import Links
     from hunet.simulation import run as simulate
+    from hunet.simulation.schedule import crashes_from
 
     settings = run.point.settings
     contacts = _contacts(run, folder)
@@ -65,7 +66,7 @@ def _simulate(run: Run, folder: Path) -> Result:
         run.point.protocol,
         seed=run.seed,
         links=from_mapping(Links, settings["links"]),
-        crashes=_crashes(run, contacts),
+        crashes=crashes_from(run.crash, contacts),
         train=float(settings["train"]),
         **settings["parameters"],
     )
@@ -112,21 +113,7 @@ def _workload(run: Run, contacts: Contacts) -> Workload:
     settings = run.point.settings
     if "publications" in settings:
         return read_workload(contacts, Path(settings["publications_file"]), Path(settings["subscriptions_file"]))
-    return make_workload(contacts, run.seed, **settings["workload"])
-
-
-def _crashes(run: Run, contacts: Contacts) -> list[Crash]:
-    from hunet.simulation import Crash
-
-    number = {name: i for i, name in enumerate(contacts.names)}
-    crashes = []
-    for given in run.crash:
-        if set(given) - {"node", "time", "down"} or not {"node", "time"} <= set(given):
-            raise ConfigurationError(f"a crash has node, time and if wanted down, not {sorted(given)}")
-        if str(given["node"]) not in number:
-            raise ConfigurationError(f"crash of node '{given['node']}', which has no contacts")
-        crashes.append(Crash(number[str(given["node"])], float(given["time"]), float(given.get("down", 0))))
-    return crashes
+    return make_workload(contacts, run.seed, base=settings["base_file"], **settings["workload"])
 
 
 def is_done(run: Run, folder: Path) -> bool:

@@ -151,13 +151,17 @@ class BSub(Carrier):
             direct |= offers & by_topic[tag]
         offers ^= direct
         preferences: dict[int, float] = {}
+        marks = self.marks
         for tag, mine, theirs in self._tags.preferred(self.relay.counters, told.relay):
             messages = offers & by_topic[tag]
             if messages:
                 better = preference(mine or self.parameters.relative_always, theirs)
-                for number in members(messages):
-                    if better > self.marks.get(first + number, 0.0):
-                        preferences[first + number] = better
+                while messages:
+                    number = messages.bit_length() - 1
+                    messages ^= 1 << number
+                    number += first
+                    if number not in marks or better > marks[number]:
+                        preferences[number] = better
         return Plan(now, direct << first, preferences) if direct or preferences else None
 
     # The contract ---------------------------------------------------------------------------------------------------
@@ -238,8 +242,9 @@ class BSub(Carrier):
             self.watch.learned(told, self.topics if suppress else ())
 
     def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
-        self.filters.pop(peer, None)
-        self.plans.pop(peer, None)
+        if self.filters:  # the exchange was cut off
+            self.filters.pop(peer, None)
+            self.plans.pop(peer, None)
 
     def observations(self, now: float) -> dict[str, float]:
         self._age(now)
@@ -249,28 +254,29 @@ class BSub(Carrier):
 
     def _accept(self, peer: Node, packet: Data, now: float) -> None:
         assert isinstance(packet, Forward)
-        new = packet.messages & ~self.seen
+        seen = packet.messages & self.seen
+        new = packet.messages ^ seen if seen else packet.messages
         if not new:
             return
         self._see(new)
         if len(self.filters) > 1:  # others could send it too: let them know that there is no need
             self.driver.broadcast(Have(new), but=peer)
-        catalogue, topics, dead = self.driver.messages, self.topics, 0
+        mine, limit = self.hops, self.parameters.max_hops
         for number, hops in zip(members(packet.messages), packet.hops, strict=True):
-            bit = 1 << number
-            if new & bit:
-                message = catalogue[number]
-                self.hops[number] = hops
-                if message.expires < now:
-                    dead |= bit
-                elif message.topic in topics:
-                    self._deliver(bit)
-                elif packet.direct & bit:
-                    self.driver.false_match(message)
-        limit = self.parameters.max_hops
+            if not seen or new >> number & 1:
+                mine[number] = hops
+        dead = new & self.driver.messages.dead(now)
+        if dead:
+            new ^= dead
+        self._deliver(new)
+        mistaken = new & packet.direct & ~self.delivered
+        for number in members(mistaken):
+            self.driver.false_match(self.driver.messages[number])
         if limit is not None:
-            dead |= sum(1 << n for n in members(new) if self.hops[n] >= limit)
-        self.buffer.add(self.keeps(new & ~dead, packet), now)
+            new &= ~sum(1 << number for number in members(new) if mine[number] >= limit)
+        keep = self.keeps(new, packet)
+        if keep:
+            self.buffer.add(keep, now)
 
     def _hear(self, genuine: bytes) -> tuple[TemporalCountingBloomFilter, list[Topic]]:
         if len(self._heard) >= _HEARD:  # a peer could make them up

@@ -17,6 +17,8 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import cbor2
 import msgspec
 
@@ -36,7 +38,7 @@ class Truth(msgspec.Struct, frozen=True, gc=False):
     """What filters stand for. Studies send it along to tell false positives; it never goes over a real link."""
 
     own: tuple[Topic, ...]
-    relayed: dict[Topic, int]
+    relayed: Mapping[Topic, int]
 
 
 class Filters(Control, frozen=True, gc=False):

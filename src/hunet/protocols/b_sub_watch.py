@@ -7,6 +7,7 @@ than the filters themselves, so it is done only when asked for. Nothing here inf
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hunet.model import members
@@ -15,7 +16,7 @@ from hunet.social.exact_counters import ExactCounters
 from hunet.social.temporal_counting_bloom_filter import FilterShape, Lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Collection, Container, Iterable, Mapping
 
     from hunet.model import MessageSet, Topic
     from hunet.protocols.contract import Driver
@@ -45,6 +46,8 @@ class Watch:
         self.relayed = ExactCounters({}, shape.ceiling)
         self.counts: dict[str, float] = dict.fromkeys(OBSERVED, 0)
         self._tags = Lookup(shape, ())
+        self._place: dict[Topic, int] = {}
+        """Where each tag stands among them."""
         self._lowest = b""
         """For each tag, the lowest value that any greeting has shown."""
         self._own: frozenset[Topic] = frozenset()
@@ -60,18 +63,19 @@ class Watch:
         assert told.truth is not None
         self.counts["greetings"] += 1
         self.counts["filter_bytes"] += told.size
-        strings = (*told.truth.own, *told.truth.relayed)
-        self.counts["string_bytes"] += sum(len(tag.encode()) for tag in strings)
+        self.counts["string_bytes"] += sum(map(_bytes_of, told.truth.own)) + sum(map(_bytes_of, told.truth.relayed))
         shown = self._shown(told)
         self._own = frozenset(own)
-        self._lowest = bytes(map(min, self._lowest, shown)) if len(self._lowest) == len(shown) else shown
+        self._lowest = self._tags.lower(self._lowest, shown) if len(self._lowest) == len(shown) else shown
         self.counts["interests"] += len(self._own)
         self.counts["guessed"] += self._guessed(shown)
 
-    def learned(self, told: Filters, forgotten: Iterable[Topic] = ()) -> None:
+    def learned(self, told: Filters, forgotten: Collection[Topic] = ()) -> None:
         """Do exactly what the device did to its relay filter; ``forgotten`` are kept out of the hearsay."""
         assert told.truth is not None
-        hearsay = self._of(told.truth.relayed).without(self._inserted(forgotten))
+        hearsay = self._of(told.truth.relayed)
+        if forgotten:
+            hearsay = hearsay.without(self._inserted(forgotten))
         self.relayed = self.relayed.a_merge(self._inserted(told.truth.own)).m_merge(hearsay)
 
     def aged(self, cycles: int) -> None:
@@ -102,16 +106,36 @@ class Watch:
         topics = self._driver.messages.by_topic
         if len(topics) != len(self._tags.keys):
             self._tags = Lookup(self._shape, sorted(topics))
-        looked_at = self._shape.from_plain_wire(told.genuine).counters if told.genuine else told.relay
+            self._place = {tag: place for place, tag in enumerate(self._tags.keys)}
+        looked_at = _plain_counters(self._shape, told.genuine) if told.genuine else told.relay
         return self._tags.values(looked_at)
 
     def _guessed(self, shown: bytes) -> int:
         """How many of the device's interests are among as many tags, the firmest first; of equals, by name."""
-        firmest = sorted(range(len(shown)), key=shown.__getitem__, reverse=True)[: len(self._own)]
-        return sum(self._tags.keys[place] in self._own for place in firmest if shown[place])
+        found = 0
+        for tag in self._own:
+            place = self._place.get(tag)
+            value = shown[place] if place is not None else 0
+            if value:
+                ahead = len(shown.translate(None, _UP_TO[value])) + shown.count(value, 0, place)
+                found += ahead < len(self._own)
+        return found
 
     def _inserted(self, tags: Iterable[Topic]) -> ExactCounters:
         return self._of(dict.fromkeys(tags, self._shape.initial))
 
     def _of(self, counters: Mapping[Topic, int]) -> ExactCounters:
         return ExactCounters(counters, self._shape.ceiling)
+
+
+_UP_TO = [bytes(range(value + 1)) for value in range(256)]
+
+
+@lru_cache(1 << 14)
+def _bytes_of(tag: Topic) -> int:
+    return len(tag.encode())
+
+
+@lru_cache(1 << 12)
+def _plain_counters(shape: FilterShape, genuine: bytes) -> bytes:
+    return shape.from_plain_wire(genuine).counters

@@ -15,9 +15,8 @@ is reported to the driver for the metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from hunet.model import Message, MessageSet, members
@@ -47,10 +46,12 @@ class Buffer:
         self._rank = rank
         self._driver = driver
         self._held: MessageSet = 0
+        self._buried: MessageSet = 0
+        """The dead when they were last looked for."""
         self._arrivals = 0
-        self._expiries: list[tuple[float, int]] = []
-        self._next_expiry = inf
-        # Only a bounded buffer ranks: a heap whose entries count while they agree with the dict beside it.
+        # Only a bounded buffer ranks: a heap whose entries count while they agree with the dict beside it. The
+        # catalogue itself knows which message is the oldest.
+        self._ranks_itself = capacity is not None and rank is not RANKINGS["oldest"]
         self._heap: list[tuple[float, int]] = []
         self._ranks: dict[int, float] = {}
 
@@ -62,45 +63,49 @@ class Buffer:
 
     def held(self, now: float) -> MessageSet:
         """What the buffer holds, without what has expired."""
-        if now > self._next_expiry:
-            expiries, catalogue, gone = self._expiries, self._driver.messages, 0
-            while expiries and now > expiries[0][0]:
-                message = catalogue[heappop(expiries)[1]]
-                if self._held >> message.number & 1:
-                    gone |= message.bit
-                    self._ranks.pop(message.number, None)
-                    self._driver.removed(message, "expired")
-            self._held ^= gone
-            self._next_expiry = expiries[0][0] if expiries else inf
+        dead = self._driver.messages.dead(now)
+        if dead is not self._buried:
+            self._buried = dead
+            gone = self._held & dead
+            if gone:
+                self._held ^= gone
+                catalogue = self._driver.messages
+                for number in members(gone):
+                    self._ranks.pop(number, None)
+                    self._driver.removed(catalogue[number], "expired")
         return self._held
 
     def add(self, messages: MessageSet, now: float) -> MessageSet:
         """Take messages in, newest number first, and make room; returns those that stayed."""
-        new = messages & ~self.held(now)
+        there = self.held(now) & messages
+        new = messages ^ there if there else messages
         if not new:
             return messages
         self._held |= new
         self._driver.stored(new)
+        if self.capacity is None:
+            return messages
+        if self._ranks_itself:
+            self._rank_newcomers(members(new))
         catalogue = self._driver.messages
-        if new & catalogue.mortal:
-            for number in members(new & catalogue.mortal):
-                heappush(self._expiries, (catalogue[number].expires, number))
-            self._next_expiry = self._expiries[0][0]
-        if self.capacity is not None:
-            self._make_room(members(new))
+        for _ in range(self._held.bit_count() - self.capacity):
+            self.remove(catalogue[self._lowest()], "overflow")
         return messages & self._held
 
-    def _make_room(self, newcomers: list[int]) -> None:
-        catalogue, ranks = self._driver.messages, self._ranks
+    def _rank_newcomers(self, newcomers: Iterable[int]) -> None:
+        catalogue = self._driver.messages
         for number in newcomers:
             self._arrivals += 1
-            rank = ranks[number] = self._rank(catalogue[number], self._arrivals)
+            rank = self._ranks[number] = self._rank(catalogue[number], self._arrivals)
             heappush(self._heap, (rank, number))
-        assert self.capacity is not None
-        while len(ranks) > self.capacity:
+
+    def _lowest(self) -> int:
+        if not self._ranks_itself:
+            return self._driver.messages.oldest(self._held).bit_length() - 1
+        while True:
             rank, number = heappop(self._heap)
-            if ranks.get(number) == rank:
-                self.remove(catalogue[number], "overflow")
+            if self._ranks.get(number) == rank:
+                return number
 
     def remove(self, message: Message, reason: str) -> None:
         """Take a message out, if it is there."""

@@ -149,15 +149,16 @@ class Carrier(Protocol):
         known = self.known
         if peer in known:
             known[peer] |= packet.messages
-        new = packet.messages & ~self.seen
+        seen = packet.messages & self.seen
+        new = packet.messages ^ seen if seen else packet.messages
         if not new:
             return
         self._see(new)
         if len(known) > 1:  # others could send it too: let them know that there is no need
             self.driver.broadcast(Have(new), but=peer)
-        dying = new & self.driver.messages.mortal
-        if dying:
-            new &= ~self._expired(dying, now)
+        dead = new & self.driver.messages.dead(now)
+        if dead:
+            new ^= dead
         assert isinstance(packet, Carried)
         mine, limit, far = self.hops, self.parameters.max_hops, 0
         for number, hops in zip(members(packet.messages), packet.hops, strict=True):
@@ -190,9 +191,6 @@ class Carrier(Protocol):
             for message in map(self.driver.messages.__getitem__, members(mine)):
                 if message.publisher != self.node:  # it may have come back after a crash
                     self.driver.deliver(message, self.hops[message.number])
-
-    def _expired(self, messages: MessageSet, now: float) -> MessageSet:
-        return sum(1 << n for n in members(messages) if self.driver.messages[n].expires < now)
 
     def _tell_interests(self) -> None:
         self._greeting = ()

@@ -280,12 +280,11 @@ class SocialCast(Protocol):
         self.held |= 1 << number
 
     def _bury_the_dead(self, now: float) -> None:
-        for number in members(self.held & self.driver.messages.mortal):
-            if self.driver.messages[number].expires < now:
-                for arrival in list(self._copies_of[number]):
-                    del self.copies[arrival]
-                    self._forget_copy(number, arrival)
-                    self.driver.removed(self.driver.messages[number], "expired")
+        for number in members(self.held & self.driver.messages.dead(now)):
+            for arrival in list(self._copies_of[number]):
+                del self.copies[arrival]
+                self._forget_copy(number, arrival)
+                self.driver.removed(self.driver.messages[number], "expired")
 
     def _lift(self, number: int) -> int:
         """Take one copy out of the buffer to send it; returns its hops."""

@@ -7,27 +7,92 @@ own has tested it (``studies/b-sub/what-matters.toml``); where the cause is not 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from hunet.report.claims import Claim, Interval, Runs, claims_table, replace_section
+from hunet.report.claims import Claim, Interval, Runs, claims_table, has_runs, replace_section
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["b_sub_claims", "privacy_table", "write_b_sub_claims", "write_b_sub_interests"]
+__all__ = ["b_sub_claims", "panels_table", "privacy_table", "write_claims"]
 
 B_SUB, PRIVATE, PUSH, PULL = "b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"
 AXIS = "decay_cycle"
+FIGURES = {
+    "figure-9-infocom06": "Infocom 2006",
+    "figure-9-reality": "Reality",
+    "figure-9-made-up-crowd": "made-up crowd",
+}
+INTERESTS = {"interests-infocom06": "Infocom 2006", "interests-sigcomm09": "SIGCOMM 2009"}
+STUDIES = [*FIGURES, *INTERESTS, "what-matters"]
 
 
-def write_b_sub_claims(page: Path | str, infocom06: Path | str, reality: Path | str | None = None) -> None:
-    """Write the table of claims into B-SUB's page, from the results of the studies of Fig. 9."""
-    runs = Runs.read(infocom06)
-    other = Runs.read(reality) if reality is not None else None
-    many = f"Infocom 2006: {runs.repetitions} repetitions"
-    many += f"; Reality: {other.repetitions} repetitions" if other else ""
-    many += "; mean ± half of the 95 % confidence interval."
-    replace_section(page, "\n\n".join([claims_table(b_sub_claims(runs, other)), many, privacy_table(runs)]))
+def write_claims(page: Path | str, results: Path | str) -> None:
+    """Write the tables of B-SUB's page from the results of its studies, a folder each, named as the studies' files.
+
+    A table whose study has no results stays as it is.
+    """
+    studies = {name: Runs.read(Path(results) / name) for name in STUDIES if has_runs(Path(results) / name)}
+    if "figure-9-infocom06" in studies:
+        runs, other = studies["figure-9-infocom06"], studies.get("figure-9-reality")
+        many = f"Infocom 2006: {runs.repetitions} repetitions"
+        many += f"; Reality: {other.repetitions} repetitions" if other else ""
+        many += "; mean ± half of the 95 % confidence interval."
+        replace_section(page, "\n\n".join([claims_table(b_sub_claims(runs, other)), many, privacy_table(runs)]))
+    panels = {trace: studies[name] for name, trace in FIGURES.items() if name in studies}
+    for trace, runs in panels.items():
+        replace_section(page, panels_table(runs), f"figure 9, {trace}")
+    if "what-matters" in studies:
+        replace_section(page, _what_matters(studies["what-matters"]), "what matters")
+    interests = {trace: studies[name] for name, trace in INTERESTS.items() if name in studies}
+    if interests:
+        replace_section(page, _interests_table(interests), "interests")
+
+
+def panels_table(runs: Runs) -> str:
+    """All panels of Fig. 9 as a table."""
+    lines = [
+        "| protocol | decay cycle | delivery (a) | copies (b) | delay, min (c) | false positives (d) "
+        "| dropped/node (e) | relayed tags (g) | bytes/contact (h) |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for protocol in (PUSH, B_SUB, PRIVATE, PULL):
+        for cycle in runs.along("delivery_ratio", protocol, AXIS) or [None]:
+            place = {AXIS: cycle} if cycle else {}
+            talks = protocol != PUSH
+            cells = [
+                runs.at("delivery_ratio", protocol, **place).text(),
+                runs.at("copies_delivered_avg", protocol, **place).text(1),
+                runs.at("latency_avg", protocol, **place).text(1, unit=60),
+                _percent(runs.at(observed("false_forwards", "forwards"), protocol, **place), 2),
+                runs.at(per_node("dropped_overflow"), protocol, **place).text(0),
+                runs.at(observed("relayed_tags"), protocol, **place).text(1) if protocol in (B_SUB, PRIVATE) else "–",
+                runs.at(observed("filter_bytes", "greetings"), protocol, **place).text(0, unit=0.5) if talks else "–",
+            ]
+            lines.append(f"| {protocol} | {_power(cycle) if cycle else '–'} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _what_matters(runs: Runs) -> str:
+    """What the results depend on: the life of messages, the ceiling, and the echo of own interests."""
+    lives = [1800, 3600, 7200, "none"]
+    heading = ["30 min", "1 h", "2 h", "no limit"]
+    lines = [f"| delivery ratio, copies | {' | '.join(heading)} |", "|---|---|---|---|---|"]
+    cases: list[tuple[str, str, dict[str, Any]]] = [("PUSH", PUSH, {})]
+    for cycle in (256, 1024, 4096):
+        for ceiling in (255, 63):
+            name = f"B-SUB at {_power(cycle)}" + (f", ceiling {ceiling}" if ceiling != 255 else "")
+            cases.append((name, B_SUB, {AXIS: cycle, "ceiling": ceiling}))
+        for suppress in (False, True):
+            name = f"B-SUB-P at {_power(cycle)}" + (", no echo of own interests" if suppress else "")
+            cases.append((name, PRIVATE, {AXIS: cycle, "suppress_own": suppress}))
+    cases.append(("PULL", PULL, {}))
+    for name, protocol, place in cases:
+        cells = []
+        for life in lives:
+            here = {**place, "ttl": life}
+            copies = runs.at("copies_net_delivered_avg", protocol, **here)
+            cells.append(f"{runs.at('delivery_ratio', protocol, **here).text()}, {copies.text(1)}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"{runs.repetitions} repetitions; copies are net of those dropped."])
 
 
 def privacy_table(runs: Runs) -> str:
@@ -44,14 +109,13 @@ def privacy_table(runs: Runs) -> str:
     return "\n".join(lines)
 
 
-def write_b_sub_interests(page: Path | str, **folders: Path | str) -> None:
-    """Write the results on real interests into B-SUB's page; ``folders`` are studies by the name of a trace."""
+def _interests_table(studies: dict[str, Runs]) -> str:
+    """The results on real interests, by trace."""
     lines = [
         "| trace | protocol | decay cycle | delivery | delay (min) | copies | false positives | bytes a greeting |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for trace, folder in folders.items():
-        runs = Runs.read(folder)
+    for trace, runs in studies.items():
         for protocol in (PUSH, B_SUB, PRIVATE, PULL):
             along = runs.along("delivery_ratio", protocol, AXIS)
             place = {AXIS: _best(along)} if along else {}
@@ -64,7 +128,7 @@ def write_b_sub_interests(page: Path | str, **folders: Path | str) -> None:
             ]
             cycle = _power(place[AXIS]) if place else "–"
             lines.append(f"| {trace} | {protocol} | {cycle} | {' | '.join(cells)} |")
-    replace_section(page, "\n".join(lines), "interests")
+    return "\n".join(lines)
 
 
 def b_sub_claims(runs: Runs, reality: Runs | None = None) -> list[Claim]:

@@ -15,20 +15,17 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any, Literal, NamedTuple
 
 from hunet.model import InputError
 from hunet.model.files import file_in_place
+from hunet.model.intervals import Interval
 
-__all__ = ["Claim", "Interval", "Runs", "Verdict", "claims_table", "replace_section"]
+__all__ = ["Claim", "Interval", "Runs", "Verdict", "claims_table", "has_runs", "replace_section"]
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
 Metric = str | Callable[[dict[str, Any]], float]
 """A column of a run, or a function of its row."""
-
-# Student's t for a two-sided 95 % interval, by degrees of freedom; beyond, near enough.
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
 
 class Claim(NamedTuple):
@@ -42,32 +39,6 @@ class Claim(NamedTuple):
     verdict: Verdict
     why: str = ""
     """Why it differs, where it does."""
-
-
-class Interval(NamedTuple):
-    """A mean over repetitions, and half the width of its 95 % confidence interval."""
-
-    mean: float
-    half: float | None
-    runs: int
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> Interval:
-        """The interval of some values.
-
-        >>> Interval.of([1.0, 2.0, 3.0]).text(2)
-        '2.00 ± 2.48'
-        """
-        known = list(values)
-        if len(known) < 2:
-            return cls(known[0] if known else float("nan"), None, len(known))
-        student = _STUDENT[len(known) - 2] if len(known) - 2 < len(_STUDENT) else 2.0
-        return cls(mean(known), student * stdev(known) / len(known) ** 0.5, len(known))
-
-    def text(self, digits: int = 3, unit: float = 1.0) -> str:
-        """As people write it."""
-        half = "" if self.half is None else f" ± {self.half / unit:,.{digits}f}"
-        return f"{self.mean / unit:,.{digits}f}{half}"
 
 
 class Runs:
@@ -127,6 +98,11 @@ class Runs:
             if name.rpartition(".")[2] == axis
         }
         return {place: self.at(metric, protocol, **{axis: place}) for place in sorted(places)}
+
+
+def has_runs(folder: Path) -> bool:
+    """Whether a folder holds runs of a study."""
+    return any(folder.glob("runs/protocol=*/*.parquet"))
 
 
 def claims_table(claims: Iterable[Claim]) -> str:

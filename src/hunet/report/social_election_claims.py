@@ -14,9 +14,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-from hunet.model import InputError
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, replace_section
+from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, has_runs, replace_section
 
 __all__ = ["social_election_claims", "write_claims"]
 
@@ -26,7 +25,10 @@ NOT_KNOWN = "the cause is not known"
 
 
 def write_claims(page: Path, results: Path) -> None:
-    """Write the tables of claims, choices and real traces into the page, from the studies that were run."""
+    """Write the tables of claims, choices and real traces into the page, from the studies that were run.
+
+    Claims whose study has no results are "not run"; another table whose study has none stays as it is.
+    """
     names = sorted({"readings", "traces", "workload", *(row.study for row in _CLAIMS)})
     studies = {name: _Study.read(results / name) for name in names}
     done = [f"`{name}` {study.runs.repetitions}" for name, study in studies.items() if study]
@@ -34,7 +36,8 @@ def write_claims(page: Path, results: Path) -> None:
     replace_section(page, f"{claims_table(social_election_claims(results))}\n\n{many}")
     for name, section, table in (("workload", "choices", _choices_table), ("traces", "traces", _traces_table)):
         study = studies[name]
-        replace_section(page, table(study) if study else f"Not run: `studies/social-election/{name}.toml`.", section)
+        if study:
+            replace_section(page, table(study), section)
 
 
 def social_election_claims(results: Path) -> list[Claim]:
@@ -64,11 +67,9 @@ class _Study:
     @classmethod
     def read(cls, folder: Path) -> _Study | None:
         """The results of a study, or None where there is no complete repetition of all its points yet."""
-        try:
-            runs = Runs.read(folder)
-        except InputError:
+        if not has_runs(folder):
             return None
-        planned = json.loads((folder / "study.json").read_text("utf-8"))["points"]
+        runs, planned = Runs.read(folder), json.loads((folder / "study.json").read_text("utf-8"))["points"]
         return cls(runs, folder) if len({row["point"] for row in runs.rows}) == len(planned) else None
 
     def at(self, **place: Any) -> _Study:

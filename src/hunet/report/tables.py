@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from hunet.model.intervals import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from hunet.model import Parameter
     from hunet.simulation.result import Result
 
-__all__ = ["Comparison", "print_comparison", "print_parameters", "print_summary"]
+__all__ = ["Comparison", "print_comparison", "print_parameters", "print_study", "print_summary"]
 
 _SHOWN = (
     ("delivery_ratio", "delivery ratio", "of all (publication, interested subscriber) pairs"),
@@ -73,22 +74,30 @@ def _default(value: Any) -> str:
     return text if len(text) <= _LONGEST_DEFAULT else f"{len(value)} entries"
 
 
+_COLUMNS = (
+    ("delivery_ratio", "delivered\n%", 0.01),
+    ("reachable_ratio", "bound\n%", 0.01),
+    ("latency_avg", "delay\n{time}", 0.0),
+    ("overhead_ratio", "overhead\n/delivery", 1.0),
+    ("copies_avg", "copies/\nmessage", 1.0),
+    ("control_bytes", "control\nMB", 1e6),
+)
+"""Metric, heading, unit of what is compared at a glance."""
+
+
 class Comparison:
     """Runs of several protocols over common random numbers."""
-
-    _METRICS = (*(key for key, _, _ in _SHOWN), "relayed_per_delivery")
 
     def __init__(self) -> None:
         self._runs: dict[str, list[dict[str, Any]]] = {}
 
     def add(self, protocol: str, summary: dict[str, Any]) -> None:
-        per_delivery = summary["relayed"] / summary["delivered"] if summary["delivered"] else None
-        self._runs.setdefault(protocol, []).append(summary | {"relayed_per_delivery": per_delivery})
+        self._runs.setdefault(protocol, []).append(summary)
 
-    def rows(self) -> dict[str, dict[str, dict[str, float | None]]]:
-        """For each protocol and metric, the mean and half the width of its 95 % confidence interval."""
+    def rows(self) -> dict[str, dict[str, Interval]]:
+        """For each protocol and metric, the mean with its confidence interval."""
         return {
-            protocol: {key: _interval([run[key] for run in runs]) for key in self._METRICS}
+            protocol: {key: Interval.of(run[key] for run in runs) for key, _, _ in _SHOWN}
             for protocol, runs in self._runs.items()
         }
 
@@ -96,57 +105,59 @@ class Comparison:
 def print_comparison(comparison: Comparison, title: str) -> None:
     """Protocols side by side, best delivery first, and in words which reaches most and which costs least."""
     rows = comparison.rows()
-    order = sorted(rows, key=lambda name: -(rows[name]["delivery_ratio"]["mean"] or 0))
-    slowest = max((rows[name]["latency_avg"]["mean"] or 0) for name in order)
-    time_unit, seconds = next(
-        (unit, size)
+    order = sorted(rows, key=lambda name: -_known(rows[name]["delivery_ratio"], 0.0))
+    _print_intervals(title, ["protocol"], [([name], rows[name]) for name in order])
+    most, least = order[0], min(order, key=lambda name: _known(rows[name]["overhead_ratio"], math.inf))
+    Console(highlight=False).print(
+        f"Most delivered: [bold]{most}[/bold]. Fewest packets per delivery: [bold]{least}[/bold]."
+    )
+
+
+def print_study(points: list[dict[str, Any]], axes: list[str]) -> None:
+    """The rows of a study's summary table: where they differ, and what came out."""
+    shown = [axis for axis in axes if axis == "protocol" or len({str(point[axis]) for point in points}) > 1]
+    rows = []
+    for point in points:
+        found = {}
+        for key, _, _ in _COLUMNS:
+            mean, half = point[f"{key}_mean"], point[f"{key}_ci95"]
+            found[key] = Interval.of([]) if mean is None else Interval(mean, half, point["runs"])
+        rows.append((["" if point[axis] is None else str(point[axis]) for axis in shown], found))
+    _print_intervals("", [axis.rpartition(".")[2] for axis in shown], rows)
+
+
+def _print_intervals(title: str, labels: list[str], rows: list[tuple[list[str], dict[str, Interval]]]) -> None:
+    slowest = max((_known(found["latency_avg"], 0.0) for _, found in rows), default=0.0)
+    time, seconds = next(
+        (unit, float(size))
         for size, unit in ((86400, "days"), (3600, "hours"), (60, "min"), (1, "s"))
         if slowest >= size or size == 1
     )
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("protocol", no_wrap=True)
-    columns = (
-        ("delivery_ratio", "delivered\n%", 0.01),
-        ("reachable_ratio", "bound\n%", 0.01),
-        ("latency_avg", f"delay\n{time_unit}", seconds),
-        ("relayed_per_delivery", "packets/\ndelivery", 1),
-        ("copies_avg", "copies/\nmessage", 1),
-        ("control_bytes", "control\nMB", 1e6),
-    )
-    for _, heading, _ in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name in order:
-        table.add_row(name, *(_spread(rows[name][key], unit) for key, _, unit in columns))
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+    for label in labels:
+        table.add_column(label, no_wrap=True)
+    for _, heading, _ in _COLUMNS:
+        table.add_column(heading.format(time=time), justify="right", no_wrap=True)
+    for names, found in rows:
+        table.add_row(*names, *(_spread(found[key], unit or seconds) for key, _, unit in _COLUMNS))
     console = Console()
     console.print(table)
-    most, least = order[0], min(order, key=lambda name: rows[name]["relayed_per_delivery"]["mean"] or math.inf)
-    console.print("mean ± half of the 95 % confidence interval; bound: what contacts allow", style="dim")
     console.print(
-        f"Most delivered: [bold]{most}[/bold]. Fewest packets per delivery: [bold]{least}[/bold].", highlight=False
+        "mean ± half of the 95 % confidence interval; bound: what contacts allow; overhead: further packets",
+        style="dim",
+        highlight=False,
     )
 
 
-def _spread(interval: dict[str, float | None], unit: float) -> str:
-    value, half = interval["mean"], interval["ci95"]
-    if value is None:
+def _known(interval: Interval, otherwise: float) -> float:
+    return interval.mean if interval.runs else otherwise
+
+
+def _spread(interval: Interval, unit: float) -> str:
+    if not interval.runs:
         return "–"
-    digits = 0 if value / unit >= 1000 else 1
-    return f"{value / unit:,.{digits}f}" + (f" ±{half / unit:,.{digits}f}" if half else "")
-
-
-# Student's t for a two-sided 95 % interval, by degrees of freedom; 1.96 beyond.
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-
-
-def _interval(values: list[float | None]) -> dict[str, float | None]:
-    known = [value for value in values if value is not None]
-    if not known:
-        return {"mean": None, "ci95": None}
-    if len(known) == 1:
-        return {"mean": known[0], "ci95": None}
-    freedom = len(known) - 1
-    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.96
-    return {"mean": mean(known), "ci95": student * stdev(known) / len(known) ** 0.5}
+    digits = 0 if interval.mean / unit >= 1000 else 1
+    return f"{interval.mean / unit:,.{digits}f}" + (f" ±{interval.half / unit:,.{digits}f}" if interval.half else "")
 
 
 def _text(key: str, value: float | None) -> str:

@@ -4,7 +4,8 @@ from hunet.simulation.bound import earliest_arrivals
 from hunet.simulation.engine import Links
 from hunet.simulation.event_log import EventLog, ReplayError, open_log, replay
 from hunet.simulation.result import SUMMARY, TABLES, Result
-from hunet.simulation.run import Crash, run
+from hunet.simulation.run import run
+from hunet.simulation.schedule import Crash
 from hunet.simulation.workload_files import read_workload
 from hunet.simulation.workloads import WORKLOADS, UniformWorkload, make_workload
 

@@ -318,9 +318,9 @@ class Engine:
         # Devices that have learnt nothing since say the very same thing again: it is measured once.
         said, sizes, record = self._greetings, self._greeting_sizes, self.record
         if greeting is not said[one]:
-            said[one], sizes[one] = greeting, sum([packet.size for packet in greeting])
+            said[one], sizes[one] = greeting, _size_of(greeting)
         if answer is not said[two]:
-            said[two], sizes[two] = answer, sum([packet.size for packet in answer])
+            said[two], sizes[two] = answer, _size_of(answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
         loss, luck, waiting = self._loss, self._rng.random, len(self.awake)
@@ -331,11 +331,13 @@ class Engine:
             if not loss or luck() >= loss:
                 first.receive(two, packet, now)
         if self._settles:
-            self.settle()
+            if self.control or self.awake:
+                self.settle()
             if not self._limited:
                 first.settled(two, now)
                 second.settled(one, now)
-                self.settle()
+                if self.control or self.awake:
+                    self.settle()
         elif len(self.awake) > waiting:
             self._serve_new_link(one, two, waiting)
 
@@ -486,3 +488,10 @@ class Engine:
         sender, receiver, packet = sent
         if self.devices[receiver].up:
             self.protocols[receiver].receive_out_of_band(sender, packet, self.now)
+
+
+def _size_of(greeting: tuple[Control, ...]) -> int:
+    size = 0
+    for packet in greeting:
+        size += packet.size
+    return size

@@ -7,6 +7,7 @@ own kind is one module and one line in ``WORKLOADS``. Roles and times come from 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -60,8 +61,12 @@ class UniformWorkload(Parameters, frozen=True):
             raise ValueError(f"first ({self.first:g}) must not be after last ({self.last:g})")
 
 
-def make_workload(contacts: Contacts, seed: int = 1, kind: str = "uniform", **given: Any) -> Workload:
+def make_workload(
+    contacts: Contacts, seed: int = 1, kind: str = "uniform", *, base: Path | str = "", **given: Any
+) -> Workload:
     """A random workload of a kind for these contacts; the parameters are those of the kind.
+
+    A ``folder`` that it reads is relative to ``base``, by default to the working directory.
 
     >>> from hunet.model import Contacts
     >>> line = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30)])
@@ -74,7 +79,10 @@ def make_workload(contacts: Contacts, seed: int = 1, kind: str = "uniform", **gi
     if not contacts.names:
         raise ConfigurationError("a workload needs nodes, and the contact table has none")
     chosen = from_mapping(WORKLOADS[kind].parameters, given)
-    publications, subscriptions = WORKLOADS[kind].draw(contacts, chosen, seed)
+    located = chosen
+    if isinstance(chosen, (GroupWorkload, QuestionnaireWorkload)):
+        located = msgspec.structs.replace(chosen, folder=str(Path(base) / chosen.folder))
+    publications, subscriptions = WORKLOADS[kind].draw(contacts, located, seed)
     made = {"kind": kind, "generated": msgspec.to_builtins(chosen), "seed": seed}
     return Workload.of(publications, subscriptions, made)
 

@@ -26,7 +26,7 @@ class ExactCounters:
     __slots__ = ("ceiling", "counters")
 
     def __init__(self, counters: Mapping[str, int], ceiling: int = 255) -> None:
-        self.counters, self.ceiling = dict(counters), ceiling
+        self.counters, self.ceiling = counters, ceiling
 
     def __contains__(self, key: str) -> bool:
         return key in self.counters
@@ -46,7 +46,8 @@ class ExactCounters:
         """The larger of both counters, for every key."""
         merged = dict(self.counters)
         for key, value in other.counters.items():
-            merged[key] = max(merged.get(key, 0), value)
+            if value > merged.get(key, 0):
+                merged[key] = value
         return ExactCounters(merged, self.ceiling)
 
     def decay(self, cycles: int) -> ExactCounters:

@@ -213,18 +213,14 @@ class TemporalCountingBloomFilter:
 
     def m_merge(self, other: TemporalCountingBloomFilter) -> TemporalCountingBloomFilter:
         """The larger of both counters, everywhere."""
-        a, b = self.packed, other.packed
-        wins = _at_least(a, b, self.shape.high, self.shape.low)
-        return TemporalCountingBloomFilter(self.shape, None, b ^ ((a ^ b) & ((wins << 1) - (wins >> 7))))
+        larger = _larger(self.packed, other.packed, self.shape.high, self.shape.low)
+        return TemporalCountingBloomFilter(self.shape, None, larger)
 
     def a_merge_and_m_merge(self, evidence: TemporalCountingBloomFilter, hearsay: bytes) -> TemporalCountingBloomFilter:
         """The one and then the other, the latter with the counters of a filter: what B-SUB does in every contact."""
         shape = self.shape
-        high = shape.high
         a, b = shape.add(self.packed, evidence.packed), int.from_bytes(hearsay, "little")
-        difference, rest = a ^ b, (a | high) - (b & shape.low)
-        wins = ((a & difference) | (rest ^ (rest & difference))) & high
-        return TemporalCountingBloomFilter(shape, None, b ^ (difference & ((wins << 1) - (wins >> 7))))
+        return TemporalCountingBloomFilter(shape, None, _larger(a, b, shape.high, shape.low))
 
     def decay(self, cycles: int) -> TemporalCountingBloomFilter:
         """After so many decay cycles: every counter less by one per cycle, at least 0."""
@@ -283,6 +279,11 @@ class Lookup:
         """For each key, how firmly a filter with these counters holds it."""
         return self._values(counters)[1]
 
+    def lower(self, one: bytes, two: bytes) -> bytes:
+        """Of two answers of :meth:`values`, the lower value for each key."""
+        a, b = int.from_bytes(one, "little"), int.from_bytes(two, "little")
+        return (a ^ b ^ _larger(a, b, self._high, self._low)).to_bytes(len(self.keys), "little")
+
     def present(self, counters: bytes) -> list[str]:
         """The keys that a filter with these counters holds, in order."""
         return list(compress(self.keys, self.values(counters)))
@@ -291,11 +292,8 @@ class Lookup:
         """The keys that a filter holds more firmly than mine, in order, with both values (mine first)."""
         mine_packed, mine_values = self._values(mine)
         theirs_packed, theirs_values = self._values(theirs)
-        # The comparison of _at_least, written out: this is called twice in every contact.
-        high, difference = self._high, mine_packed ^ theirs_packed
-        rest = (mine_packed | high) - (theirs_packed & self._low)
-        wins = ((mine_packed & difference) | (rest ^ (rest & difference))) & high
-        ahead = (wins ^ high).to_bytes(len(self.keys), "little")
+        wins = _at_least(mine_packed, theirs_packed, self._high, self._low)
+        ahead = (wins ^ self._high).to_bytes(len(self.keys), "little")
         return zip(  # noqa: B905 (the keyword would cost a tenth of the call)
             compress(self.keys, ahead), compress(mine_values, ahead), compress(theirs_values, ahead)
         )
@@ -322,8 +320,19 @@ def _lanes(many: int) -> tuple[int, int]:
     return high, high - (high >> 7)
 
 
+def _larger(a: int, b: int, high: int, low: int) -> int:
+    """The larger of a and b in every lane."""
+    if (a | b) & high:
+        wins = _at_least(a, b, high, low)
+        return b ^ ((a ^ b) & ((wins << 1) - (wins >> 7)))
+    wins = ((a | high) - b) & high  # as below, and the top bits need no mask
+    return b ^ ((a ^ b) & (wins - (wins >> 7)))
+
+
 def _at_least(a: int, b: int, high: int, low: int) -> int:
     """The top bit of every lane in which a >= b."""
+    if not (a | b) & high:
+        return ((a | high) - b) & high
     difference = a ^ b
     # With a's top bit set no lane borrows from the next; what is left of that bit compares the lower seven.
     rest = (a | high) - (b & low)

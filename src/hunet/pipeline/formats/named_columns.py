@@ -62,8 +62,7 @@ def _places(head: Head, wanted: tuple[str, ...], columns: dict[str, str]) -> dic
             said = columns.get(name, name)
             raise InputError(
                 head.file.label,
-                f"no column '{said}' among {', '.join(header)[:200]}: {did_you_mean(said, header)} "
-                f"Name it with --column {name}=ITS-NAME",
+                f"no column '{said}' among {', '.join(header)[:200]}: name it with --column {name}=ITS-NAME",
                 head.lines[0][0],
             )
         places[name] = place

@@ -1,0 +1,67 @@
+"""``hunet reproduce``: studies run, pages written, what is missing said."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hunet.cli import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STUDY = """
+protocol = ["b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"]
+repetitions = 3
+[[world]]
+name = "waypoint"
+nodes = 8
+duration = 600
+[parameters]
+exact = true
+[parameters.b-sub]
+decay_cycle = [16, 256]
+[parameters.b-sub-p]
+decay_cycle = [16, 256]
+[workload]
+kind = "tags"
+max_interval = 60
+ttl = 300
+"""
+
+
+def test_a_paper_is_done_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    del spark  # the session that the command finds running
+    monkeypatch.chdir(tmp_path)
+
+    def hunet(*words: str) -> Any:
+        monkeypatch.setattr(sys, "argv", ["hunet", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code or 0, *capfd.readouterr()
+
+    status, _, problem = hunet("reproduce", "b-sub")
+    assert status == 1
+    assert "holds no studies: run this in the project's folder" in problem
+    assert "did you mean 'b-sub'?" in hunet("reproduce", "bsub")[2]
+
+    for folder in ("studies/b-sub", "docs/systems"):
+        Path(folder).mkdir(parents=True)
+    Path("studies/b-sub/figure-9-made-up-crowd.toml").write_text(STUDY)
+    Path("studies/b-sub/figure-9-infocom06.toml").write_text('contacts = "traces/infocom06"\n')
+    page = Path("docs/systems/b-sub.md")
+    page.write_text("<!-- figure 9, made-up crowd -->\n<!-- end of figure 9, made-up crowd -->\n")
+    status, said, problem = hunet("reproduce", "b-sub", "--quick")
+    assert status == 0
+    assert "figure-9-made-up-crowd: 12 runs, 0 failed" in said
+    assert "figure-9-infocom06: left out:" in problem
+    assert page.read_text().count("| b-sub") == 6
+    assert " ± " in page.read_text()
+    # A full run goes on from the quick one.
+    assert "figure-9-made-up-crowd: 18 runs, 0 failed" in hunet("reproduce", "b-sub")[1]
+    assert len(list(Path("results/b-sub/figure-9-made-up-crowd/runs").glob("*/*.parquet"))) == 18
