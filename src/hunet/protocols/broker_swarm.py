@@ -31,7 +31,7 @@ from bisect import insort
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Have, Packet, Protocol
 from hunet.protocols.utility_buffer import Copy, Entry, UtilityBuffer
 from hunet.social.subscription_table import Matches, SubscriptionTable, utility
@@ -218,7 +218,7 @@ class BrokerSwarm(Protocol):
         if isinstance(packet, Dispatch):
             self._accept(peer, packet, now)
         elif isinstance(packet, Have):
-            link.told.update(members(packet.messages))
+            link.told.add(packet.messages.bit_length() - 1)
         elif isinstance(packet, Standing):
             self._hear_standing(peer, link, packet, now)
 
