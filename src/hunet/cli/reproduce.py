@@ -15,6 +15,7 @@ __all__ = ["SYSTEMS", "reproduce"]
 
 SYSTEMS = {
     "b-sub": "hunet.report.b_sub_claims",
+    "social-election": "hunet.report.social_election_claims",
     "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",
 }
 """The systems whose evaluation can be done again, and the module that judges their claims."""

@@ -10,7 +10,8 @@ from hunet.model.errors import (
     ProtocolError,
     did_you_mean,
 )
-from hunet.model.messages import Catalogue, Message, MessageSet, Node, NodeSet, Topic, members
+from hunet.model.matching import matching_score, weighted_terms
+from hunet.model.messages import Catalogue, Message, MessageSet, Node, NodeList, NodeSet, Topic, members
 from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
 from hunet.model.workload import Publication, Subscription, Workload
 
@@ -23,6 +24,7 @@ __all__ = [
     "Message",
     "MessageSet",
     "Node",
+    "NodeList",
     "NodeSet",
     "OutputError",
     "Parameter",
@@ -37,6 +39,8 @@ __all__ = [
     "describe",
     "did_you_mean",
     "from_mapping",
+    "matching_score",
     "members",
     "natural_order",
+    "weighted_terms",
 ]

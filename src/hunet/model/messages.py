@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from hunet.model.matching import matching_score, weighted_terms
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeSet", "Topic", "members"]
+__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "NodeSet", "Topic", "members"]
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
@@ -23,8 +25,12 @@ Node = Annotated[int, "node"]
 NodeSet = Annotated[int, "nodes"]
 """A set of devices: bit i stands for node i of the driver."""
 
+NodeList = tuple[Node, ...]
+"""Several devices, in order."""
+
 Topic = str
-"""What a subscription names and a message carries; they match when they are equal."""
+"""What a subscription names and a message carries; they match as ``hunet.model.matching`` says: when they are equal,
+unless the subscription weighs terms."""
 
 MessageSet = Annotated[int, "messages"]
 """A set of messages: bit i stands for message number i of the catalogue."""
@@ -120,8 +126,14 @@ class Catalogue:
         return self._by_id[message_id]
 
     def on_topic(self, topic: Topic) -> MessageSet:
-        """All messages on a topic."""
-        return self.by_topic.get(topic, 0)
+        """All messages that match a subscription: those on its topic, or with any of the terms that it weighs."""
+        if not weighted_terms(topic):
+            return self.by_topic.get(topic, 0)
+        matching = 0
+        for said, messages in self.by_topic.items():
+            if matching_score(topic, said):
+                matching |= messages
+        return matching
 
     def dead(self, now: float) -> MessageSet:
         """All messages that have expired by now; the same object until one more has.

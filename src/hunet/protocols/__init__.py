@@ -18,6 +18,8 @@ from hunet.protocols.b_sub_baselines import BSubPull, BSubPush
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.pull import Pull
 from hunet.protocols.push import Push
+from hunet.protocols.random_broker import RandomBroker
+from hunet.protocols.social_election import SocialElection
 from hunet.protocols.socialcast import SocialCast, SocialCastRandom
 from hunet.protocols.socio_aware_overlay import SocioAwareOverlay
 from hunet.protocols.spray_and_wait import SprayAndWait
@@ -35,6 +37,8 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "b-sub-p": BSubP,
     "b-sub-push": BSubPush,
     "b-sub-pull": BSubPull,
+    "social-election": SocialElection,
+    "random-broker": RandomBroker,
 }
 
 

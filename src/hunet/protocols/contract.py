@@ -33,6 +33,7 @@ same actions on any machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as StructuralType
 
@@ -45,10 +46,14 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen"]
+__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen", "Trial"]
 
 ID_BYTES = 8
 """What one message id costs in a control packet."""
+
+
+Trial = Callable[[str, dict[str, Any]], dict[str, float]]
+"""Runs a protocol by name with these parameters, without messages; gives what its devices observed, summed up."""
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
@@ -160,10 +165,11 @@ class Protocol:
     """What can be set, with the paper's symbols and defaults."""
 
     @classmethod
-    def prepare(cls, parameters: Any, contacts: Contacts) -> Any:  # noqa: ARG003
+    def prepare(cls, parameters: Any, contacts: Contacts, trial: Trial) -> Any:  # noqa: ARG003
         """Complete the parameters by what an experimenter who has the whole trace gives all devices in advance.
 
-        A simulation asks once, before it makes the devices; a live node has no trace and never does.
+        A baseline may match its own to how another protocol fares on these contacts, which ``trial`` tells. A
+        simulation asks once, before it makes the devices; a live node has no trace and never does.
         """
         return parameters
 

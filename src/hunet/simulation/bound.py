@@ -64,6 +64,18 @@ def earliest_arrivals(
                     if missing:
                         reached.append((there, missing))
 
+    def publish(node: int, message: int, now: float) -> None:
+        # Nobody knows it yet, so that there are no sets to compare: it is told once to each node of the component.
+        news, told, reached = 1 << message, {node}, [node]
+        for here in reached:
+            knows[here] |= news
+            if here != node and asked[here] >> message & 1:
+                arrivals.extend((first + message, here, now))
+            for there in open_to[here]:
+                if there not in told:
+                    told.add(there)
+                    reached.append(there)
+
     for now, kind, x, y in _sweep(contacts, publications):
         if kind == _OPENS:
             open_to[x].add(y)
@@ -84,11 +96,7 @@ def earliest_arrivals(
                 asked = [wants >> dead - first for wants in asked]
                 knows = [known >> dead - first for known in knows]
                 first = dead
-            news = 1 << y - first
-            knows[x] |= news
-            for there in open_to[x]:
-                if not knows[there] & news:
-                    flood(there, news, now)
+            publish(x, y - first, now)
     message, node, time = columns(arrivals, 3)
     return message.astype(np.int64), node.astype(np.int64), time
 

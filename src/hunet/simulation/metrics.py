@@ -1,9 +1,10 @@
 """Metrics: from what a run left behind to the numbers that people compare.
 
 Everything is counted over (publication, interested subscriber) pairs. A node is *interested* in a publication if it
-was subscribed to its topic at some instant of the publication's life within the run; the publisher never is. A pair is
-*reachable* if some chain of contacts could have brought the message while the node was subscribed: the bound of
-``hunet.simulation.bound``. All definitions stand in ``docs/results.md`` under the names used here.
+was subscribed to its topic (or, with weights, to any of its terms) at some instant of the publication's life within
+the run; the publisher never is. A pair is *reachable* if some chain of contacts could have brought the message while
+the node was subscribed: the bound of ``hunet.simulation.bound``. All definitions stand in ``docs/results.md`` under
+the names used here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from hunet.model import matching_score, weighted_terms
 from hunet.simulation.bound import earliest_arrivals
 from hunet.simulation.record import Record, columns, spread
 
@@ -69,7 +71,7 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pair
     # One row per subscription interval and publication on its topic that it meets.
     parts: list[tuple[Ints, Ints, Floats, Floats]] = []
     for wanted in workload.subscriptions:
-        said_on_topic = np.array(by_topic.get(wanted.topic, ()), np.int64)
+        said_on_topic = np.array(_matching(wanted.topic, by_topic), np.int64)
         first = np.maximum(created[said_on_topic], wanted.start)
         last = np.minimum(np.minimum(expires[said_on_topic], wanted.end), end)
         met = (first <= last) & (publisher[said_on_topic] != wanted.node)
@@ -95,6 +97,13 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pair
     earliest = np.full(len(pairs), np.inf)
     np.minimum.at(earliest, back, served)
     return Pairs(pairs // nodes, pairs % nodes, earliest)
+
+
+def _matching(subscription: str, by_topic: dict[str, list[int]]) -> list[int]:
+    """The publications that a subscription matches at all."""
+    if not weighted_terms(subscription):
+        return by_topic.get(subscription, [])
+    return [number for topic, said in by_topic.items() if matching_score(subscription, topic) for number in said]
 
 
 def deliveries(record: Record, nodes: int) -> Deliveries:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from hunet.model import Catalogue, ConfigurationError, from_mapping
+from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
 from hunet.protocols import Protocol, protocol_class
 from hunet.simulation.engine import Engine, Links
 from hunet.simulation.randomness import Stream, node_rng
@@ -23,7 +23,7 @@ from hunet.simulation.schedule import Crash, Schedule, play
 from hunet.simulation.summary import Outcome
 
 if TYPE_CHECKING:
-    from hunet.model import Contacts, Workload
+    from hunet.model import Contacts
     from hunet.protocols import Driver
     from hunet.simulation.event_log import EventLog
     from hunet.simulation.result import Result
@@ -66,8 +66,14 @@ def run(
         raise ConfigurationError(f"train is a share of the trace, from 0 to 1, not {train:g}")
     _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
-    chosen = kind.prepare(from_mapping(kind.Parameters, parameters), contacts)
     links = links or Links()
+
+    def trial(name: str, given: dict[str, Any]) -> dict[str, float]:
+        silent = Workload.of([], [])
+        shown = run(contacts, silent, name, seed=seed, links=links, crashes=crashes, train=train, **given)
+        return dict(shown.summary["observed"])
+
+    chosen = kind.prepare(from_mapping(kind.Parameters, parameters), contacts, trial)
     messages = Catalogue()
     for said in workload.publications:
         messages.add(said.id, said.topic, said.node, said.time, said.size, said.ttl)

@@ -28,6 +28,7 @@ from hunet.simulation.overlay_workload import OverlayWorkload, draw_overlay
 from hunet.simulation.randomness import Stream, generator
 from hunet.simulation.real_interests import GroupWorkload, QuestionnaireWorkload, draw_groups, draw_questionnaires
 from hunet.simulation.tag_workload import TagWorkload, draw_tags
+from hunet.simulation.type_workload import TypeWorkload, draw_types
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
@@ -132,4 +133,5 @@ WORKLOADS: dict[str, WorkloadKind] = {
     "tags": WorkloadKind(TagWorkload, draw_tags),
     "questionnaires": WorkloadKind(QuestionnaireWorkload, draw_questionnaires),
     "groups": WorkloadKind(GroupWorkload, draw_groups),
+    "types": WorkloadKind(TypeWorkload, draw_types),
 }

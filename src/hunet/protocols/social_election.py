@@ -1,0 +1,225 @@
+"""Social election: devices that meet too few brokers appoint some, those that meet too many dismiss the unpopular.
+
+Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks".
+
+Theory of operation. Messages and subscriptions travel among *brokers* until they match (``broker_swarm``); all other
+devices are *users*. Who is a broker is decided locally and all the time (section IV.A, Algorithm 1). Every device keeps
+a sliding window of encounters: whom it met in the last T_w seconds, who of them was a broker, and how *popular* each
+was, that is, how many different nodes it had met in its own window. When device x meets y, and x has met N brokers
+before,
+
+- N < lower bound, y a user: x designates y a broker;
+- N >= upper bound, y a broker that is less popular than the brokers met before: x designates y a user.
+
+The designated device obeys with the switching probability. What remains is a swarm of popular brokers, large enough
+that everybody meets some. A contact begins like this, the device with the smaller number first:
+
+====================  ==========================================================
+both: ``Hello``       my role, and whom I have met
+S to L, then L to S:  my role now, and what I want you to be
+``Designation``
+S to L, then L to S:  my role after all this, my subscriptions, what I have seen
+``Standing``
+====================  ==========================================================
+
+Where we depart from the paper, and why (the numbers are those of our specification, section 12)
+
+- Algorithm 1 has one bound where the text, and Fig. 3, have two: the text holds (A2). Encounters count from their
+  start, the present one not among them; of several with one peer the last counts (A10, A11).
+- "The difference between its popularity and the popularity of the brokers met before" has three readings: the mean
+  popularity of these brokers is the level to be reached (``mean``, the default, since the evaluation sets the threshold
+  to it); how many nodes it adds to those that they have met (``marginal``); how many more it has met (``scalar``) (A3).
+- Ferries that promote themselves are discussed in section IV.A.2 but are not in Algorithm 1: ``self_promotion`` (A4).
+- The switching probability is a coin of the designated device, for each designation (A5). All begin as users (A14).
+- The adaptive start of section V.D, of which there is one sentence: both bounds grow from 0 in proportion to the time
+  since the start, until a window has passed: ``adaptive_start``.
+- A publisher's single copy moves, and is deleted at the publisher (A8). So does what an ex-broker holds; what the
+  broker that it meets has seen already stays where it is, so that a hand-over never loses the last copy.
+- Full buffers replace their lowest message instead of refusing new ones (A6). A message dropped is not taken again.
+- Users do not deliver to users: ``direct_delivery`` (A7). Subscriptions are registered at every contact with a broker,
+  and a broker renews its own as often; keyed by their text, since nobody asks who registered them (A12).
+- Scores between 0 and 1 come from weighted subscriptions (``hunet.model.matching``); the evaluation has 0 and 1 only.
+- A role that changes during a contact (by the word of a third device) is told to all neighbours at once.
+- A message has the life that the workload gives it; the paper's live for ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from hunet.model import Node, NodeList, Parameters, about
+from hunet.protocols.broker_swarm import BROKER, USER, BrokerSwarm, Link, Role, SwarmParameters
+from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
+from hunet.social.encounter_window import EncounterWindow
+
+if TYPE_CHECKING:
+    from random import Random
+
+__all__ = ["Designation", "Hello", "SocialElection", "SocialElectionParameters"]
+
+_TRY_AGAIN = 1.0
+"""Seconds between two coins of a lonely device (the specification's tick)."""
+
+
+class SocialElectionParameters(SwarmParameters, frozen=True):
+    """Social election's parameters; the defaults are those of section V.B."""
+
+    lower_bound: Annotated[
+        int, about("who has met fewer brokers appoints some", symbol="lower_bound", source="V.B", ge=0)
+    ] = 3
+    upper_bound: (
+        Annotated[
+            int,
+            about("who has met as many dismisses unpopular ones; none: the lower bound", symbol="upper_bound", ge=0),
+        ]
+        | None
+    ) = None
+    difference: Annotated[
+        Literal["mean", "marginal", "scalar"],
+        about("a broker's popularity, what it adds to those met before, or how much larger it is", symbol="γ"),
+    ] = "mean"
+    threshold: (
+        Annotated[
+            float,
+            about("dismissed below; none: the mean popularity of the brokers met before", symbol="β", source="V.A"),
+        ]
+        | None
+    ) = None
+    switching: Annotated[float, about("probability that a designated device obeys", source="IV.A.1", ge=0, le=1)] = 0.5
+    self_promotion: Annotated[
+        bool, about("users who have met nobody for half a window become brokers (ferries)", source="IV.A.2")
+    ] = False
+    adaptive_start: Annotated[bool, about("both bounds grow from 0 during the first window", source="V.D")] = False
+
+    def __post_init__(self) -> None:
+        if self.upper_bound is not None and self.lower_bound > self.upper_bound:
+            raise ValueError(f"lower_bound ({self.lower_bound}) must not exceed upper_bound ({self.upper_bound})")
+
+
+class Hello(Control, frozen=True, gc=False):
+    """What the other needs for its decision."""
+
+    role: Role
+    met: NodeList
+    """Whom the sender has met in its window: its popularity."""
+
+    @property
+    def size(self) -> int:
+        return 1 + ID_BYTES * len(self.met)
+
+
+class Designation(Control, frozen=True, gc=False):
+    """The sender's role by now, and what it wants the other to become, if anything."""
+
+    role: Role
+    become: Role | None
+
+    @property
+    def size(self) -> int:
+        return 2
+
+
+class SocialElection(BrokerSwarm):
+    """Dynamic broker allocation (Algorithm 1)."""
+
+    Parameters: ClassVar[type[Parameters]] = SocialElectionParameters
+
+    def __init__(self, node: Node, parameters: SocialElectionParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.window = EncounterWindow(parameters.window)
+        self.hellos: dict[Node, Hello] = {}
+        self._last_met = 0.0
+
+    def designation(self, role: Role, met: NodeList, now: float) -> Role | None:
+        """Algorithm 1: what a device of this role, which has met these nodes, should become; None: what it is."""
+        brokers, grown = self.window.broker_count, self._grown(now)
+        lower, upper = self.parameters.lower_bound, self.parameters.upper_bound
+        if role == USER:
+            return BROKER if brokers < lower * grown else None
+        if not brokers or brokers < (lower if upper is None else upper) * grown:
+            return None
+        threshold = self.parameters.threshold
+        if threshold is None:
+            threshold = self.window.mean_popularity()
+        return USER if self._popularity_difference(met) < threshold else None
+
+    def _popularity_difference(self, met: NodeList) -> int:
+        if self.parameters.difference == "mean":
+            return len(met)
+        before = self.window.popularity_of_brokers()
+        if self.parameters.difference == "marginal":
+            return len(before.union(met)) - len(before)
+        return len(met) - len(before)
+
+    def _grown(self, now: float) -> float:
+        """The share of the bounds that holds already (section V.D)."""
+        if not self.parameters.adaptive_start:
+            return 1.0
+        share: float = (now - self.started) / self.parameters.window
+        return min(1.0, share)
+
+    # The contract ---------------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        super().start(now)
+        self._last_met = now
+        self._expect_loneliness(now)
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        super().link_up(peer, now)
+        self.window.forget(now)
+        return (Hello(self.role, self.window.peers),)
+
+    def link_down(self, peer: Node, now: float) -> None:
+        super().link_down(peer, now)
+        self.hellos.pop(peer, None)
+        self._last_met = now
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Hello):
+            self.hellos[peer] = packet
+            if self.node < peer:
+                self._designate(peer, packet.role, now)
+        elif isinstance(packet, Designation):
+            self._obey(packet.become, now)
+            link = self.links.get(peer)
+            if link is None or peer not in self.hellos:  # its greeting was lost
+                return
+            link.role = packet.role
+            if self.node > peer:
+                self._designate(peer, packet.role, now)
+            else:
+                self._introduce(peer, link, now)
+        else:
+            super().receive(peer, packet, now)
+
+    def met(self, peer: Node, link: Link, now: float) -> None:
+        hello = self.hellos.get(peer)
+        if hello:
+            self.window.record(peer, now, broker=link.role == BROKER, met=hello.met)
+
+    def become(self, role: Role, now: float) -> None:
+        super().become(role, now)
+        self._expect_loneliness(now)
+
+    def timer(self, tag: str, now: float) -> None:  # noqa: ARG002
+        """Users who have met nobody for half a window may be ferries between crowds (section IV.A.2)."""
+        self.window.forget(now)
+        lonely = not self.links and now >= self._last_met + self.parameters.window / 2
+        if lonely and self.window.broker_count < self.parameters.lower_bound:
+            self._obey(BROKER, now)
+        self._expect_loneliness(now)
+
+    # Steps ----------------------------------------------------------------------------------------------------------
+
+    def _designate(self, peer: Node, role: Role, now: float) -> None:
+        wish = self.designation(role, self.hellos[peer].met, now)
+        self.driver.send(peer, Designation(self.role, wish))
+
+    def _obey(self, role: Role | None, now: float) -> None:
+        if role is not None and role != self.role and self.rng.random() < self.parameters.switching:
+            self.become(role, now)
+
+    def _expect_loneliness(self, now: float) -> None:
+        if self.parameters.self_promotion and self.role == USER:
+            self.driver.set_timer("lonely", max(now + _TRY_AGAIN, self._last_met + self.parameters.window / 2))

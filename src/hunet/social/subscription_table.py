@@ -1,0 +1,84 @@
+"""Who wants what, as a broker knows it: subscriptions with the freshest time at which each was registered.
+
+Nobody keeps who registered a subscription; the freshest registration wins, whether it came from a subscriber or from
+another broker (social election, section IV.B). What a message is worth to a node follows from its table by Eqs. 1 and
+2: the matching score, divided by the age of the message plus the age of the subscription.
+
+>>> table = SubscriptionTable({"A": 100.0})
+>>> table.refresh({"A": 140.0, "B": 20.0})
+>>> table.refresh({"A": 120.0})
+>>> table.times
+{'A': 140.0, 'B': 20.0}
+>>> utility(table.matches("A"), created=130.0, now=160.0)
+0.02
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hunet.model import Topic, matching_score, weighted_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["YOUNGEST", "Matches", "SubscriptionTable", "utility"]
+
+Matches = tuple[tuple[float, float], ...]
+"""For a message, each subscription that it matches: the score, and when the subscription was registered."""
+
+YOUNGEST = 1.0
+"""Ages below one second count as one: Eq. 1 has no value at 0."""
+
+
+class SubscriptionTable:
+    """Subscriptions and when each was registered last."""
+
+    __slots__ = ("_matches", "_weighted", "times")
+
+    def __init__(self, times: Mapping[Topic, float] | None = None) -> None:
+        self.times: dict[Topic, float] = {}
+        self._weighted: list[Topic] = []
+        self._matches: dict[Topic, Matches] = {}
+        self.refresh(times or {})
+
+    def refresh(self, told: Mapping[Topic, float]) -> None:
+        """Take over registrations that are new or fresher."""
+        times = self.times
+        for topic, time in told.items():
+            known = times.get(topic)
+            if known is None or time > known:
+                times[topic] = time
+                self._matches.clear()
+                if known is None and weighted_terms(topic):
+                    self._weighted.append(topic)
+
+    def drop_before(self, time: float) -> None:
+        """Forget what was registered before a time."""
+        kept = {topic: last for topic, last in self.times.items() if last >= time}
+        if len(kept) < len(self.times):
+            self.times = kept
+            self._weighted = [topic for topic in self._weighted if topic in kept]
+            self._matches.clear()
+
+    def matches(self, topic: Topic) -> Matches:
+        """The subscriptions that messages of this topic match."""
+        found = self._matches.get(topic)
+        if found is None:
+            plain = [topic] if topic in self.times else []
+            scored = [(matching_score(wanted, topic), self.times[wanted]) for wanted in (*plain, *self._weighted)]
+            found = self._matches[topic] = tuple([match for match in scored if match[0]])
+        return found
+
+
+def utility(matches: Matches, created: float, now: float) -> float:
+    """What a message is worth (Eqs. 1 and 2): of several matches, the best counts; without any, nothing.
+
+    For one node at one time it falls with the age of the message, whatever subscriptions match: of messages on the same
+    topic, the newest is worth most.
+    """
+    best = 0.0
+    for score, registered in matches:
+        age = now - created + now - registered
+        best = max(best, score / max(age, YOUNGEST))
+    return best
