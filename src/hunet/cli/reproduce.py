@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from hunet.cli.study import progress_of_runs
-from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 
 __all__ = ["SYSTEMS", "reproduce"]
 
@@ -43,6 +42,7 @@ def reproduce(
 
     Example: hunet reproduce b-sub --quick
     """
+    from hunet.model.errors import ConfigurationError, InputError, did_you_mean
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
