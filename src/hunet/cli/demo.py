@@ -11,6 +11,8 @@ from hunet.cli.study import progress_of_runs
 
 __all__ = ["demo"]
 
+_EIGHT_HOURS = 28800.0
+
 
 def demo(
     trace: Annotated[
@@ -42,7 +44,16 @@ def demo(
         "repetitions": runs,
         "workload": {"messages": messages, "ttl": ttl},
     }
-    given |= {"contacts": str(trace.absolute())} if trace else {"world": [{"name": "community"}]}
+    span = _EIGHT_HOURS
+    if trace:
+        from hunet.worlds.contact_files import read_contacts
+
+        first, last = read_contacts(trace).span
+        span, given["contacts"] = last - first, str(trace.absolute())
+    else:
+        given["world"] = [{"name": "community"}]
+    # Who spends that much of the time together is familiar; the paper's own thresholds are for traces of months.
+    given["parameters"] = {"socio-aware-overlay": {"threshold": span / 16}}
     study = plan_study(given, Path("demo"))
     spark = spark_session(None, memory="1g", options=STUDY_OPTIONS)
     with progress_of_runs("demo") as progress:

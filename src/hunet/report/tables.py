@@ -74,13 +74,13 @@ def _default(value: Any) -> str:
 
 
 _COLUMNS = (
-    ("delivery_ratio", "delivered\n%", 0.01),
+    ("delivery_ratio", "deliv-\nered %", 0.01),
     ("reachable_ratio", "bound\n%", 0.01),
     ("latency_avg", "delay\n{time}", 0.0),
-    ("overhead_ratio", "overhead\n/delivery", 1.0),
-    ("copies_avg", "copies/\nmessage", 1.0),
+    ("overhead_ratio", "over-\nhead", 1.0),
+    ("copies_avg", "copies", 1.0),
     ("control_bytes", "control\nMB", 1e6),
-    ("brokers", "brokers", 1.0),
+    ("brokers", "bro-\nkers", 1.0),
 )
 """Metric, heading, unit of what is compared at a glance."""
 
@@ -133,7 +133,8 @@ def _print_intervals(title: str, labels: list[str], rows: list[tuple[list[str], 
     console = Console()
     console.print(table)
     console.print(
-        "mean ± half of the 95 % confidence interval; bound: what contacts allow; overhead: further packets",
+        "mean ± half of the 95 % confidence interval; bound: what contacts allow;\n"
+        "overhead: further packets per delivery; copies: per message",
         style="dim",
         highlight=False,
     )
@@ -146,7 +147,7 @@ def _known(interval: Interval, otherwise: float) -> float:
 def _spread(interval: Interval, unit: float) -> str:
     if not interval.runs:
         return "–"
-    digits = 0 if interval.mean / unit >= 1000 else 1
+    digits = 0 if interval.mean / unit >= 10 else 1
     return f"{interval.mean / unit:,.{digits}f}" + (f" ±{interval.half / unit:,.{digits}f}" if interval.half else "")
 
 
