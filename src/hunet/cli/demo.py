@@ -68,7 +68,9 @@ def demo(
 
         who = trace.name if trace else "100 people, 10 communities, 8 hours"
         print_comparison(points, f"{who}; {messages} messages that live {ttl / 60:g} min; {runs} runs")
-        typer.echo(f"Results: {out / 'summary.csv'}")
+        from hunet.report.page import write_report
+
+        typer.echo(f"Figures and which differences are real: {write_report(out)}")
     if done.failed:
         for failure in done.failed:
             typer.echo(f"hunet: run {failure}", err=True)
