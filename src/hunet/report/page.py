@@ -185,7 +185,7 @@ class _Study:
                 found = [self.at(series[name], metric) for name in best]
                 dots(panel, best if panel is places[0] else [""] * len(best), found, metric.unit)
                 panel.set(xlabel=metric.title)
-                panel.set_xlim(left=0)
+                panel.set_xlim(0, 1.02 if metric.name == "delivery_ratio" else None)
                 data += [(name, metric.name, one.mean, one.half) for name, one in zip(best, found, strict=True)]
         return _figure(path, data, "Best delivery on top; bars are 95 % confidence intervals.")
 
@@ -296,6 +296,7 @@ table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #8884; }}
 th:first-child, td:first-child, .facts td {{ text-align: left; }}
 .wide {{ overflow-x: auto; }}
+.wide td {{ white-space: nowrap; }}
 figure {{ margin: 1.5rem 0; background: #fff; color: #222; padding: .5rem; border-radius: 6px; }}
 figure svg {{ width: 100%; height: auto; }}
 figcaption {{ font-size: 13px; }}
