@@ -26,7 +26,8 @@ delivers it. The paper's messages live for ever; where a workload gives them a l
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
@@ -72,6 +73,9 @@ class SocialCastParameters(Parameters, frozen=True):
         Literal["instant", "interval"], about("near now, or at some time since the last tick, counts as near")
     ] = "instant"
     battery: Annotated[float, about("transmissions that a full battery lasts for", gt=0)] = 10_000.0
+    snapshots: Annotated[
+        tuple[float, ...], about("times at which buffers are counted, for studies", unit="s", source="V.B.3, Fig. 7")
+    ] = ()
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.weights) - set(ATTRIBUTES))
@@ -90,8 +94,8 @@ class Advertisement(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        names = sum(len(topic) for topic in self.interests) + sum(len(topic) + 8 for topic in self.utilities)
-        return names + ID_BYTES * self.received.bit_count()
+        names = len("".join(self.interests).encode()) + len("".join(self.utilities).encode())
+        return names + 8 * len(self.utilities) + ID_BYTES * self.received.bit_count()
 
 
 class Transfer(Data, frozen=True, gc=False):
@@ -125,13 +129,19 @@ class SocialCast(Protocol):
         self.utilities: dict[Topic, float] = {}
         self._arrivals = 0
         self._copies_of: dict[int, list[int]] = {}
+        self._deaths: list[tuple[float, int]] = []
+        """When each copy that came in expires: a heap, so that a tick need not look at them all."""
         self._deliveries: dict[Node, MessageSet] = {}
         self._handovers: dict[Node, MessageSet] = {}
+        self._observed: Counter[str] = Counter()
 
     # Events -------------------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
         self.driver.set_timer("tick", now + self.rng.random() * self.parameters.period)  # section III: no synchrony
+        for time in self.parameters.snapshots:
+            if time >= now:
+                self.driver.set_timer(f"held_at_{time:g}", time)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         self.neighbours[peer] = None
@@ -142,8 +152,9 @@ class SocialCast(Protocol):
         row = self.rows.pop(peer, None)
         if row and self.parameters.col_mode == "interval":
             self.surroundings.passed.update(row.interests)
-        for table in (self.has, self._deliveries, self._handovers):
+        for table in (self.has, self._handovers):
             table.pop(peer, None)
+        self._wake_carriers_of(self._deliveries.pop(peer, 0))
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
@@ -160,21 +171,31 @@ class SocialCast(Protocol):
             self._insert(message.number, 0)
 
     def timer(self, tag: str, now: float) -> None:
-        near: set[Topic] = set()
-        for row in self.rows.values():
-            near.update(row.interests)
-        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(self.neighbours), near))
+        if tag == "tick":
+            self._tick(now)
+            self.driver.set_timer(tag, now + self.parameters.period)
+        else:
+            self._bury_the_dead(now)
+            self._observed[f"{tag}_{len(self.copies)}"] += 1
+
+    def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
+        """How many deliveries came over how many hops (``hops_N``), devices held how much (``held_at_TIME_N``)."""
+        return dict(self._observed)
+
+    def _tick(self, now: float) -> None:
+        """The three phases of Fig. 2, one after the other."""
+        self.update_own_utilities()
         self._bury_the_dead(now)
         if self.neighbours:
             self.driver.broadcast(Advertisement(tuple(sorted(self.topics)), self.utilities, self.received_set))
             self._plan()
-        self.driver.set_timer(tag, now + self.parameters.period)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Advertisement):
             self.rows[peer], self.has[peer] = packet, packet.received
-            for topic in packet.utilities:
-                self.forecasts.learn(topic)
+            if not packet.utilities.keys() <= self.forecasts.topics.keys():
+                for topic in packet.utilities:
+                    self.forecasts.learn(topic)
         elif isinstance(packet, Transfer):
             for number, hops in zip(members(packet.messages), packet.hops, strict=True):
                 if now <= self.driver.messages[number].expires:
@@ -182,11 +203,15 @@ class SocialCast(Protocol):
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
         wanted, handed = self._deliveries.get(peer, 0), self._handovers.get(peer, 0)
+        if handed:  # Fig. 2 serves all subscribers first: the copy that leaves may be the last
+            for others in self._deliveries.values():
+                handed &= ~others
         if room == 1:  # oldest publication first, whatever becomes of it
             oldest = self.driver.messages.oldest(wanted | handed)
             wanted, handed = oldest & wanted, oldest & handed
         if wanted:
-            self._deliveries[peer] &= ~wanted
+            self._deliveries[peer] ^= wanted
+            self._wake_carriers_of(wanted)
             hops = [self.copies[self._copies_of[number][-1]][1] + 1 for number in members(wanted)]
             return Transfer(wanted, tuple(hops), False)
         if handed:
@@ -196,7 +221,7 @@ class SocialCast(Protocol):
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
         assert isinstance(packet, Transfer)
-        self.surroundings.transmissions += 1
+        self.surroundings.transmissions += packet.messages.bit_count()
         if arrived and peer in self.has:
             self.has[peer] |= packet.messages
         if packet.replica:
@@ -208,33 +233,47 @@ class SocialCast(Protocol):
 
     # Steps --------------------------------------------------------------------------------------------------------
 
+    def update_own_utilities(self) -> None:
+        """Sample the surroundings, and forecast (section IV)."""
+        near = {topic for row in self.rows.values() for topic in row.interests}
+        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(self.neighbours), near))
+
     def _plan(self) -> None:
         """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
         self._deliveries, self._handovers = {}, {}
-        if not self.held or not self.rows:
+        held, movable, by_topic = self.held, 0, self.driver.messages.by_topic
+        for has in self.has.values():
+            movable |= held & ~has
+        if not movable:  # everybody near has everything: the buffer need not be looked through
             return
-        on_topic = self.driver.messages.on_topic
         for topic in self.forecasts.topics:
-            mine = self.held & on_topic(topic)
+            mine = movable & by_topic.get(topic, 0)
             if mine:
                 self.choose_carriers(topic, mine)
         for peer, row in self.rows.items():
             wanted = 0
             for topic in row.interests:
-                wanted |= on_topic(topic)
-            wanted &= self.held & ~self.has[peer] & ~self._handovers.get(peer, 0)
+                wanted |= by_topic.get(topic, 0)
+            wanted &= movable & ~self.has[peer] & ~self._handovers.get(peer, 0)
             if wanted:
                 self._deliveries[peer] = wanted
             if wanted or peer in self._handovers:
                 self.driver.wake(peer)
 
+    def _wake_carriers_of(self, served: MessageSet) -> None:
+        """Subscribers have been served: go on with the hand-overs that waited for that."""
+        for peer, handed in self._handovers.items():
+            if handed & served:
+                self.driver.wake(peer)
+
     def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:
-        """The neighbour of the highest utility for the topic, if it exceeds ours by more than ε; ties: smallest id."""
+        """The neighbour of the highest utility for the topic, if it exceeds ours by more than ε; ties: smallest id.
+
+        ``mine`` are the messages on it that are held here and that some neighbour has not received.
+        """
         level = self.utilities.get(topic, 0.0) + self.parameters.hysteresis
-        better = [(-row.utilities.get(topic, 0.0), peer) for peer, row in self.rows.items()]
-        for utility, peer in sorted(better):
-            if -utility <= level or not mine:
-                return
+        told = [(row.utilities.get(topic, 0.0), peer) for peer, row in self.rows.items()]
+        for _, peer in sorted([(-utility, peer) for utility, peer in told if utility > level]):
             taken = mine & ~self.has[peer]
             if taken:
                 self._handovers[peer] = self._handovers.get(peer, 0) | taken
@@ -254,6 +293,7 @@ class SocialCast(Protocol):
         message = self.driver.messages[number]
         if not self.delivered >> number & 1 and message.publisher != self.node:
             self.delivered |= message.bit
+            self._observed[f"hops_{hops}"] += 1
             self.driver.deliver(message, hops)
 
     def _remember(self, number: int) -> None:
@@ -267,6 +307,9 @@ class SocialCast(Protocol):
     def _insert(self, number: int, hops: int) -> None:
         self._put_back(number, hops)
         self.driver.stored(1 << number)
+        message = self.driver.messages[number]
+        if message.ttl is not None:
+            heappush(self._deaths, (message.expires, number))
         if self.parameters.buffer is not None and len(self.copies) > self.parameters.buffer:
             first = next(iter(self.copies))  # the copy that came in first goes
             gone = self.copies.pop(first)[0]
@@ -280,12 +323,12 @@ class SocialCast(Protocol):
         self.held |= 1 << number
 
     def _bury_the_dead(self, now: float) -> None:
-        for number in members(self.held & self.driver.messages.mortal):
-            if self.driver.messages[number].expires < now:
-                for arrival in list(self._copies_of[number]):
-                    del self.copies[arrival]
-                    self._forget_copy(number, arrival)
-                    self.driver.removed(self.driver.messages[number], "expired")
+        while self._deaths and self._deaths[0][0] < now:
+            _, number = heappop(self._deaths)
+            for arrival in list(self._copies_of.get(number, ())):
+                del self.copies[arrival]
+                self._forget_copy(number, arrival)
+                self.driver.removed(self.driver.messages[number], "expired")
 
     def _lift(self, number: int) -> int:
         """Take one copy out of the buffer to send it; returns its hops."""
@@ -306,6 +349,9 @@ class SocialCast(Protocol):
 
 class SocialCastRandom(SocialCast):
     """SocialCast without prediction: each message stays, or goes to a neighbour drawn by lot (section V.A)."""
+
+    def update_own_utilities(self) -> None:
+        """Nobody asks for them."""
 
     def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:  # noqa: ARG002
         peers = list(self.rows)
