@@ -23,9 +23,9 @@ from hunet.model.files import file_in_place
 
 __all__ = ["Claim", "Interval", "Runs", "claims_table", "replace_section"]
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
-Metric = str | Callable[[dict[str, Any]], float]
-"""A column of a run, or a function of its row."""
+Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
+Metric = str | Callable[[dict[str, Any]], float | None]
+"""A column of a run, or a function of its row; None where a run has none."""
 
 # Student's t for a two-sided 95 % interval, by degrees of freedom; beyond, near enough.
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
