@@ -151,6 +151,16 @@ def test_a_handover_does_not_wait_for_a_subscriber_who_leaves() -> None:
     assert net.packets() == ["0->1 m1"]
 
 
+def test_what_is_under_way_is_not_sent_again_in_the_next_tick() -> None:
+    net = quiet(2, links=Links(rate=1 / 30))  # a transmission takes a tick and a half
+    net[0].publish("x")
+    tell(net, 0, 1, utility=0.9)
+    for _ in range(5):
+        tick(net, 0)
+    assert net.packets() == ["0->1 m0"]
+    assert len(net[0].protocol.copies) == 2
+
+
 def test_a_device_publishes_subscribes_and_carries_at_once() -> None:
     net = quiet(2)
     own = net[0].publish("x")

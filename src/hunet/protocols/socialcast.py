@@ -20,7 +20,9 @@ belongs to the transmission, not to the message (A1). A next carrier that subscr
 both jobs (A2). One copy of a message moves per tick and a neighbour that was just sent a message counts as having
 received it (A3): the printed loop would hand all γ copies to the same neighbour. Utilities are told for all interests
 a device knows of, not only its own (A12): otherwise only subscribers could become carriers. maxTTL and the filters'
-constants are not given and were fitted (A4, A8). A device that subscribes while it carries a matching message
+constants are not given and were fitted (A4, A8); docs/systems/socialcast.md has the curves. For the predictability
+component (A10) the paper has no rule; ours is ``distrust``, and off, as there is no sign of it in the paper's
+evaluation. A device that subscribes while it carries a matching message
 delivers it. The paper's messages live for ever; where a workload gives them a life, it is kept.
 """
 
@@ -202,6 +204,9 @@ class SocialCast(Protocol):
                     self._take(number, hops, packet.replica)
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
+        for plan in (self._deliveries, self._handovers):
+            if peer in plan:  # what was under way at the tick has arrived since
+                plan[peer] &= ~self.has[peer]
         wanted, handed = self._deliveries.get(peer, 0), self._handovers.get(peer, 0)
         if handed:  # Fig. 2 serves all subscribers first: the copy that leaves may be the last
             for others in self._deliveries.values():
@@ -215,7 +220,7 @@ class SocialCast(Protocol):
             hops = [self.copies[self._copies_of[number][-1]][1] + 1 for number in members(wanted)]
             return Transfer(wanted, tuple(hops), False)
         if handed:
-            self._handovers[peer] &= ~handed
+            self._handovers[peer] ^= handed
             return Transfer(handed, tuple([self._lift(number) + 1 for number in members(handed)]), True)
         return None
 

@@ -68,7 +68,7 @@ def draw_figures(replicas: Study, hops: Study, path: Path) -> None:
                     _curve(below, here.along("relayed", protocol, axis), colour, said, line)
             above.set(ylabel="delivery", ylim=(0, 1.05))
             below.set(xlabel=label, ylabel="sent", ylim=(0, None))
-        panels[1].legend(loc="lower right")
+        panels[2].legend(loc="upper left")
 
 
 def _curve(panel: Any, along: dict[Any, Interval], colour: str, label: str | None = None, linestyle: str = "-") -> None:
