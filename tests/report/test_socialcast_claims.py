@@ -92,7 +92,8 @@ def nothing_works(study: str, protocol: str, at: Place) -> Row:
 
 def write(results: Path, measure: Callable[[str, str, Place], Row], only: tuple[str, ...] = tuple(STUDIES)) -> None:
     """The folders that studies leave behind, two repetitions of each."""
-    defaults = {"copies": 3, "max_hops": 10, "weights": {"cdc": 0.25, "col": 0.75}, "period": 20.0, "state_noise": 0.01}
+    defaults = {"copies": 3, "max_hops": 10, "weights": {"cdc": 0.25, "col": 0.75}, "period": 20.0}
+    defaults |= {"state_noise": 0.01, "memory": 100, "hysteresis": 0.2}
     for number, (study, protocol, parameters, workload, world) in enumerate(places()):
         if study not in only:
             continue
@@ -118,7 +119,7 @@ def judged(results: Path) -> dict[str, Claim]:
 def page(tmp_path: Path) -> Path:
     path = tmp_path / "docs" / "systems" / "socialcast.md"
     path.parent.mkdir(parents=True)
-    sections = [f"<!-- {name} -->\nbygone\n<!-- end of {name} -->" for name in ("claims", "traces")]
+    sections = [f"<!-- {name} -->\nbygone\n<!-- end of {name} -->" for name in ("claims", "traces", "calibration")]
     path.write_text("\n".join(["before", *sections, "after\n"]))
     return path
 
@@ -170,6 +171,7 @@ def test_what_was_not_run_is_said_so(tmp_path: Path, page: Path) -> None:
     assert text.count("| not run | needs `studies/socialcast/figure-") == 34
     assert "Repetitions: none." in text
     assert "| High School 2013, classes | not run |" in text
+    assert "Not run: needs `studies/socialcast/calibration.toml`." in text
     write(tmp_path / "results", as_in_the_paper, only=("figure-3",))
     write_claims(page, tmp_path / "results")
     text = page.read_text()
@@ -189,8 +191,13 @@ def test_the_page_and_its_pictures_are_the_same_every_time(tmp_path: Path, page:
     assert seen[0] == seen[1]
     text = page.read_text()
     assert text.startswith("before\n<!-- claims -->\n\n| claim |")
-    assert text.endswith("<!-- end of traces -->\nafter\n")
+    assert text.endswith("<!-- end of calibration -->\nafter\n")
+    assert "| lasting | with, Q/R = 0.01 | 0.999 ± 0.003; 13,000 ± 0 |" in text
+    assert "| nobody leaves home | without, γ = 15 |" in text
     assert "bygone" not in text
-    assert "| Infocom 2005, interests by lot | 5 | 60 | with | 0.999 ± 0.003 | 1.000 ± 0.000 | 13,000 ± 0 |" in text
+    assert (
+        "| Infocom 2005, interests by lot | with | 5 | 60 | 100 | 0.2 | 0.999 ± 0.003 | 1.000 ± 0.000 | 13,000 ± 0 |"
+        in text
+    )
     for name in names:
         assert b"communities last" in (pictures / name).read_bytes()

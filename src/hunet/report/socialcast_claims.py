@@ -65,6 +65,7 @@ def write_claims(page: Path | str, results: Path | str) -> None:
     note = f"Repetitions: {many}. Mean ± half of the 95 % confidence interval."
     replace_section(page, f"{claims_table(socialcast_claims(studies))}\n\n{note}")
     replace_section(page, _traces_table(studies), "traces")
+    replace_section(page, _calibration_table(studies.get("calibration")), "calibration")
     pictures = page.parent.parent / "pictures"
     if "calibration" in studies:
         draw_calibration(studies["calibration"], pictures / "socialcast-calibration.svg")
@@ -360,24 +361,52 @@ _NAMES = (("with", WITH), ("without", WITHOUT))
 
 def _traces_table(studies: dict[str, Study]) -> str:
     """Both protocols on the traces that there are."""
-    titles = ("trace and interests", "γ", "T (s)", "prediction", "delivery", "possible", "sent", "latency (h)")
+    titles = (
+        "trace and interests",
+        "prediction",
+        "γ",
+        "T (s)",
+        "λ",
+        "ε",
+        "delivery",
+        "possible",
+        "sent",
+        "latency (h)",
+    )
     lines = [f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
+    axes, metrics = ("copies", "period", "memory", "hysteresis"), ("delivery_ratio", "reachable_ratio")
     for name, title in TRACES.items():
         if name not in studies:
             lines.append(f"| {title} | not run |" + " |" * (len(titles) - 2))
             continue
-        places = sorted({(row["axes"]["period"], row["axes"]["copies"]) for row in studies[name].rows})
-        for period, copies in places:
-            here = studies[name].only(period=period, copies=copies)
-            for said, protocol in _NAMES:
-                cells = [
-                    f"{copies} | {period:g} | {said}",
-                    here.at("delivery_ratio", protocol).text(),
-                    here.at("reachable_ratio", protocol).text(),
-                    here.at("relayed", protocol).text(0),
-                    here.at("latency_avg", protocol).text(1, unit=3600),
-                ]
-                lines.append(f"| {title} | {' | '.join(cells)} |")
+        for said, protocol in _NAMES:
+            rows = [row["axes"] for row in studies[name].rows if row["protocol"] == protocol]
+            for place in sorted({tuple(row[axis] for axis in axes) for row in rows}):
+                here = studies[name].only(**dict(zip(axes, place, strict=True)))
+                cells = [f"{value:g}" for value in place]
+                cells += [here.at(metric, protocol).text() for metric in metrics]
+                cells += [here.at("relayed", protocol).text(0), here.at("latency_avg", protocol).text(1, unit=3600)]
+                lines.append(f"| {title} | {said} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _calibration_table(study: Study | None) -> str:
+    """What the paper leaves out, tried: with 5 copies by mobility, maxTTL and Q/R, and without prediction."""
+    if study is None:
+        return "Not run: needs `studies/socialcast/calibration.toml`."
+    limits = [6, 8, 10, 25, None]
+    cases = [(f"with, Q/R = {q:g}", WITH, {"copies": 5, "state_noise": q}) for q in (0.001, 0.01, 0.1, 1.0)]
+    cases += [(f"without, γ = {copies}", WITHOUT, {"copies": copies}) for copies in (5, 15)]
+    lines = ["| communities | prediction |" + "".join(f" maxTTL {limit or 'none'} |" for limit in limits)]
+    lines.append("|---|---|" + "---|" * len(limits))
+    for association, reading in {**READINGS, "frozen": "nobody leaves home"}.items():
+        for said, protocol, case in cases:
+            cells = []
+            for limit in limits:
+                place = {"association": association, "max_hops": limit, **case}
+                delivery, sent = (study.at(metric, protocol, **place) for metric in ("delivery_ratio", "relayed"))
+                cells.append(f"{delivery.text()}; {sent.text(0)}" if delivery.runs else "–")
+            lines.append(f"| {reading} | {said} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
