@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -12,10 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet import Contacts, HunetError, Links, make_workload, make_world, run
-from hunet.model import Node
+from hunet.model import Node, from_mapping
+from hunet.pipeline.study_plan import read_study
+from hunet.protocols import PROTOCOLS
 from hunet.protocols.socialcast import Advertisement, SocialCast, SocialCastRandom
+from hunet.simulation.workloads import WORKLOADS
 from hunet.social.utility import ATTRIBUTES, Forecasts, Sample, change_degree
 from hunet.testing import Network
+from hunet.worlds import WORLDS
 from tests.strategies import crowds
 
 
@@ -367,6 +372,23 @@ def test_there_are_never_more_copies_than_were_published(
             assert all(many <= copies for many in count.values())
 
     run(crowd[0], crowd[1], Counted, copies=copies, period=2.0, hysteresis=0.0, links=links)
+
+
+STUDIES = Path(__file__).parents[2] / "studies" / "socialcast"
+
+
+@pytest.mark.parametrize("study", [*(f"figure-{n}" for n in range(3, 11)), "calibration"])
+def test_the_studies_of_the_figures_can_be_run(study: str) -> None:
+    """Every point is a run that all concerned accept, each of twenty times."""
+    plan = read_study(STUDIES / f"{study}.toml")
+    assert len(plan.seeds) == 20
+    for point in plan.points:
+        from_mapping(PROTOCOLS[point.protocol].Parameters, point.settings["parameters"])
+        workload = {name: value for name, value in point.settings["workload"].items() if name != "kind"}
+        from_mapping(WORKLOADS[point.settings["workload"]["kind"]].parameters, workload)
+        assert point.source.world is not None
+        world = {name: value for name, value in point.source.world.items() if name != "name"}
+        from_mapping(WORLDS[point.source.world["name"]].parameters, world)
 
 
 def table_one(seed: int, protocol: str, **parameters: Any) -> dict[str, Any]:
