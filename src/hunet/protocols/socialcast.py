@@ -12,8 +12,8 @@ message get it in passing, without becoming carriers (section III, Fig. 2). A ut
 of attributes: whether a subscriber is near (``col``) and how fast the neighbourhood changes (``cdc``), each smoothed
 by a Kalman predictor (section IV and appendix).
 
-``socialcast-random`` is the paper's baseline "without prediction": each copy stays, or goes to a neighbour drawn by
-lot.
+``socialcast-random`` is the paper's baseline "without prediction": each message stays, or one copy of it goes to a
+neighbour drawn by lot. It reckons no utilities and tells none, since nobody would ask.
 
 Where we depart from the paper, and why (the numbers are those of our specification, section 12). The replica flag
 belongs to the transmission, not to the message (A1). A next carrier that subscribes gets one transmission that does
