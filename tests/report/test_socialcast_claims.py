@@ -162,7 +162,9 @@ def test_the_weights_are_named_as_the_reason_only_where_they_matter(tmp_path: Pa
         return right | {"delivery_ratio": 0.5} if study == "figure-5" and protocol == WITH else right
 
     write(tmp_path, weights_matter)
-    assert "w_col = 0.25 delivers 0.900 ± 0.003" in judged(tmp_path)["SC-5, lasting"].why
+    assert "w_col = 0.25 delivers 0.200 ± 0.000 more" in judged(tmp_path)["SC-5, lasting"].why
+    write(tmp_path, nothing_works, only=("figure-8",))
+    assert judged(tmp_path)["SC-5, lasting"].why == "the cause is not known"
 
 
 def test_what_was_not_run_is_said_so(tmp_path: Path, page: Path) -> None:
