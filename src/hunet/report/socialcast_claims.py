@@ -5,8 +5,9 @@ The paper does not say enough of its mobility to build it again, so every claim 
 they *last* (people keep going to where their friends live, the default of our world).
 
 A verdict is a rule on the numbers, and stands in the code beside its claim. Two numbers are taken for the same if they
-differ by no more than five times the paper's own largest standard deviation of deliveries, or once that of traffic
-(section V.A.2). A reason is given only where one of the studies has tested it.
+differ by no more than twice the paper's own largest standard deviation of deliveries, or once that of traffic, which
+is a fifth of the traffic already (section V.A.2). Everybody is more than 99 %. A reason is given only where one of the
+studies has tested it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TRACES = {
     "high-school": "High School 2013, classes",
 }
 STUDIES = [*(f"figure-{n}" for n in range(3, 11)), "calibration", *TRACES]
-SAME_DELIVERY, SAME_TRAFFIC = 5 * 0.016, 3212.0
+SAME_DELIVERY, SAME_TRAFFIC, EVERYBODY = 2 * 0.016, 3212.0, 0.99
 
 
 class Study(Runs):
@@ -101,7 +102,7 @@ def _replicas(here: Studies) -> Judged:
     ours, lot = (here["figure-3"].at("delivery_ratio", p, copies=5) for p in (WITH, WITHOUT))
     same = abs(ours.mean - 0.93) <= SAME_DELIVERY and abs(lot.mean - 0.40) <= SAME_DELIVERY
     verdict = _verdict(same, ours.mean > 1.5 * lot.mean)
-    return f"{ours.text()} with, {lot.text()} without (maxTTL 6)", verdict, _weights(here)
+    return f"{ours.text()} with, {lot.text()} without (maxTTL 6, chosen to fit the latter)", verdict, _weights(here)
 
 
 def _thrice(here: Studies) -> Judged:
@@ -126,8 +127,7 @@ def _traffic(here: Studies) -> Judged:
     """SC-3."""
     sent = {p: here["figure-3"].along("relayed", p, "copies") for p in (WITH, WITHOUT)}
     grows = all(one.mean < two.mean for p in (WITH, WITHOUT) for one, two in pairwise(sent[p].values()))
-    apart = {c: sent[WITH][c].mean - sent[WITHOUT][c].mean for c in sent[WITH]}
-    alike = all(abs(by) <= max(SAME_TRAFFIC, 0.25 * sent[WITHOUT][c].mean) for c, by in apart.items())
+    alike = all(abs(sent[WITH][c].mean - sent[WITHOUT][c].mean) <= SAME_TRAFFIC for c in sent[WITH])
     ours = ", ".join(f"γ = {c}: {sent[WITH][c].text(0)} and {sent[WITHOUT][c].text(0)}" for c in sent[WITH])
     why = "" if alike else "with prediction copies do not use up their hops: see SC-6"
     return f"with and without, {ours}", _verdict(alike and grows, grows), why
@@ -176,7 +176,7 @@ def _saturation(here: Studies) -> Judged:
     linear = abs(sent[WITHOUT][50].mean / sent[WITHOUT][25].mean / 2 - 1) <= 0.1
     ours = f"with: {_listed(sent[WITH], 0)} (delivery at 25: {full.text()}); without: {_listed(sent[WITHOUT], 0)}"
     slower = sent[WITH][50].mean < 1.2 * sent[WITH][25].mean
-    return ours, _verdict(stops and linear and full.mean > 0.99, slower and linear), _weights(here)
+    return ours, _verdict(stops and linear and full.mean > EVERYBODY, slower and linear), _weights(here)
 
 
 def _hop_distribution(here: Studies) -> Judged:
@@ -257,7 +257,7 @@ def _many_replicas(here: Studies) -> Judged:
     figure = here["figure-9"]
     delivery, sent = (figure.only(copies=10).along(m, WITH, "caves") for m in ("delivery_ratio", "relayed"))
     lot = figure.along("relayed", WITHOUT, "caves")
-    everybody = min(found.mean for found in delivery.values()) > 0.99
+    everybody = min(found.mean for found in delivery.values()) > EVERYBODY
     falls = all(one.mean > two.mean for one, two in pairwise(sent.values())) or sent[20].mean < 0.95 * sent[7].mean
     constant = max(s.mean for s in lot.values()) <= 1.1 * min(s.mean for s in lot.values())
     ours = f"by caves: {_listed(delivery)}; sent {_listed(sent, 0)}; without {_listed(lot, 0)}"
@@ -268,7 +268,7 @@ def _density(here: Studies) -> Judged:
     """SC-14."""
     delivery = {p: here["figure-10"].along("delivery_ratio", p, "side") for p in (WITH, WITHOUT)}
     sent = {p: here["figure-10"].along("relayed", p, "side") for p in (WITH, WITHOUT)}
-    full = all(found.mean > 0.98 for p in (WITH, WITHOUT) for found in delivery[p].values())
+    full = all(found.mean > EVERYBODY for p in (WITH, WITHOUT) for found in delivery[p].values())
     less = all(sent[WITH][side].mean < sent[WITHOUT][side].mean for side in sent[WITH])
     ours = "; ".join(f"{name}, by side (m): {_listed(delivery[p])}; sent {_listed(sent[p], 0)}" for name, p in _NAMES)
     return ours, _verdict(full and less, less), ""
@@ -301,7 +301,7 @@ def _hops_for_replicas(here: Studies) -> Judged:
     delivery = here["figure-5"].along("delivery_ratio", WITH, "max_hops")
     rises = delivery[50].mean > delivery[5].mean
     ours = f"γ = 3: {delivery[5].text()} at maxTTL 5, {delivery[50].text()} at 50"
-    everybody = delivery[50].mean > 0.99
+    everybody = delivery[50].mean > EVERYBODY
     return ours, _verdict(everybody, rises), _weights(here)
 
 
