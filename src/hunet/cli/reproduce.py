@@ -14,6 +14,7 @@ __all__ = ["SYSTEMS", "reproduce"]
 
 SYSTEMS = {
     "b-sub": "hunet.report.b_sub_claims",
+    "socialcast": "hunet.report.socialcast_claims",
     "social-election": "hunet.report.social_election_claims",
     "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",
 }

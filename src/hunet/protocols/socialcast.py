@@ -12,21 +12,23 @@ message get it in passing, without becoming carriers (section III, Fig. 2). A ut
 of attributes: whether a subscriber is near (``col``) and how fast the neighbourhood changes (``cdc``), each smoothed
 by a Kalman predictor (section IV and appendix).
 
-``socialcast-random`` is the paper's baseline "without prediction": each copy stays, or goes to a neighbour drawn by
-lot.
+``socialcast-random`` is the paper's baseline "without prediction": each message stays, or one copy of it goes to a
+neighbour drawn by lot. It reckons no utilities and tells none, since nobody would ask.
 
 Where we depart from the paper, and why (the numbers are those of our specification, section 12). The replica flag
 belongs to the transmission, not to the message (A1). A next carrier that subscribes gets one transmission that does
 both jobs (A2). One copy of a message moves per tick and a neighbour that was just sent a message counts as having
 received it (A3): the printed loop would hand all γ copies to the same neighbour. Utilities are told for all interests
 a device knows of, not only its own (A12): otherwise only subscribers could become carriers. maxTTL and the filters'
-constants are not given and were fitted (A4, A8). A device that subscribes while it carries a matching message
+constants are not given and were fitted (A4, A8); docs/systems/socialcast.md has the curves. For the predictability
+component (A10) the paper has no rule; ours is ``distrust``, and off, as there is no sign of it in the paper's
+evaluation. A device that subscribes while it carries a matching message
 delivers it. The paper's messages live for ever; where a workload gives them a life, it is kept.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
@@ -72,6 +74,9 @@ class SocialCastParameters(Parameters, frozen=True):
         Literal["instant", "interval"], about("near now, or at some time since the last tick, counts as near")
     ] = "instant"
     battery: Annotated[float, about("transmissions that a full battery lasts for", gt=0)] = 10_000.0
+    snapshots: Annotated[
+        tuple[float, ...], about("times at which buffers are counted, for studies", unit="s", source="V.B.3, Fig. 7")
+    ] = ()
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.weights) - set(ATTRIBUTES))
@@ -90,8 +95,8 @@ class Advertisement(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        names = sum(len(topic) for topic in self.interests) + sum(len(topic) + 8 for topic in self.utilities)
-        return names + ID_BYTES * self.received.bit_count()
+        names = len("".join(self.interests).encode()) + len("".join(self.utilities).encode())
+        return names + 8 * len(self.utilities) + ID_BYTES * self.received.bit_count()
 
 
 class Transfer(Data, frozen=True, gc=False):
@@ -127,11 +132,15 @@ class SocialCast(Protocol):
         self._copies_of: dict[int, list[int]] = {}
         self._deliveries: dict[Node, MessageSet] = {}
         self._handovers: dict[Node, MessageSet] = {}
+        self._observed: Counter[str] = Counter()
 
     # Events -------------------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
         self.driver.set_timer("tick", now + self.rng.random() * self.parameters.period)  # section III: no synchrony
+        for time in self.parameters.snapshots:
+            if time >= now:
+                self.driver.set_timer(f"held_at_{time:g}", time)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         self.neighbours[peer] = None
@@ -142,8 +151,9 @@ class SocialCast(Protocol):
         row = self.rows.pop(peer, None)
         if row and self.parameters.col_mode == "interval":
             self.surroundings.passed.update(row.interests)
-        for table in (self.has, self._deliveries, self._handovers):
+        for table in (self.has, self._handovers):
             table.pop(peer, None)
+        self._wake_carriers_of(self._deliveries.pop(peer, 0))
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
@@ -160,43 +170,60 @@ class SocialCast(Protocol):
             self._insert(message.number, 0)
 
     def timer(self, tag: str, now: float) -> None:
-        near: set[Topic] = set()
-        for row in self.rows.values():
-            near.update(row.interests)
-        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(self.neighbours), near))
+        if tag == "tick":
+            self._tick(now)
+            self.driver.set_timer(tag, now + self.parameters.period)
+        else:
+            self._bury_the_dead(now)
+            self._observed[f"{tag}_{len(self.copies)}"] += 1
+
+    def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
+        """How many deliveries came over how many hops (``hops_N``), devices held how much (``held_at_TIME_N``)."""
+        return dict(self._observed)
+
+    def _tick(self, now: float) -> None:
+        """The three phases of Fig. 2, one after the other."""
+        self.update_own_utilities()
         self._bury_the_dead(now)
         if self.neighbours:
             self.driver.broadcast(Advertisement(tuple(sorted(self.topics)), self.utilities, self.received_set))
             self._plan()
-        self.driver.set_timer(tag, now + self.parameters.period)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Advertisement):
             self.rows[peer], self.has[peer] = packet, packet.received
-            for topic in packet.utilities:
-                self.forecasts.learn(topic)
+            if not packet.utilities.keys() <= self.forecasts.topics.keys():
+                for topic in packet.utilities:
+                    self.forecasts.learn(topic)
         elif isinstance(packet, Transfer):
             for number, hops in zip(members(packet.messages), packet.hops, strict=True):
                 if now <= self.driver.messages[number].expires:
                     self._take(number, hops, packet.replica)
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
+        for plan in (self._deliveries, self._handovers):
+            if peer in plan:  # what was under way at the tick has arrived since
+                plan[peer] &= ~self.has[peer]
         wanted, handed = self._deliveries.get(peer, 0), self._handovers.get(peer, 0)
+        if handed:  # Fig. 2 serves all subscribers first: the copy that leaves may be the last
+            for others in self._deliveries.values():
+                handed &= ~others
         if room == 1:  # oldest publication first, whatever becomes of it
             oldest = self.driver.messages.oldest(wanted | handed)
             wanted, handed = oldest & wanted, oldest & handed
         if wanted:
-            self._deliveries[peer] &= ~wanted
+            self._deliveries[peer] ^= wanted
+            self._wake_carriers_of(wanted)
             hops = [self.copies[self._copies_of[number][-1]][1] + 1 for number in members(wanted)]
             return Transfer(wanted, tuple(hops), False)
         if handed:
-            self._handovers[peer] &= ~handed
+            self._handovers[peer] ^= handed
             return Transfer(handed, tuple([self._lift(number) + 1 for number in members(handed)]), True)
         return None
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
         assert isinstance(packet, Transfer)
-        self.surroundings.transmissions += 1
+        self.surroundings.transmissions += packet.messages.bit_count()
         if arrived and peer in self.has:
             self.has[peer] |= packet.messages
         if packet.replica:
@@ -208,33 +235,47 @@ class SocialCast(Protocol):
 
     # Steps --------------------------------------------------------------------------------------------------------
 
+    def update_own_utilities(self) -> None:
+        """Sample the surroundings, and forecast (section IV)."""
+        near = {topic for row in self.rows.values() for topic in row.interests}
+        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(self.neighbours), near))
+
     def _plan(self) -> None:
         """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
         self._deliveries, self._handovers = {}, {}
-        if not self.held or not self.rows:
+        held, movable, by_topic = self.held, 0, self.driver.messages.by_topic
+        for has in self.has.values():
+            movable |= held & ~has
+        if not movable:  # everybody near has everything: the buffer need not be looked through
             return
-        on_topic = self.driver.messages.on_topic
         for topic in self.forecasts.topics:
-            mine = self.held & on_topic(topic)
+            mine = movable & by_topic.get(topic, 0)
             if mine:
                 self.choose_carriers(topic, mine)
         for peer, row in self.rows.items():
             wanted = 0
             for topic in row.interests:
-                wanted |= on_topic(topic)
-            wanted &= self.held & ~self.has[peer] & ~self._handovers.get(peer, 0)
+                wanted |= by_topic.get(topic, 0)
+            wanted &= movable & ~self.has[peer] & ~self._handovers.get(peer, 0)
             if wanted:
                 self._deliveries[peer] = wanted
             if wanted or peer in self._handovers:
                 self.driver.wake(peer)
 
+    def _wake_carriers_of(self, served: MessageSet) -> None:
+        """Subscribers have been served: go on with the hand-overs that waited for that."""
+        for peer, handed in self._handovers.items():
+            if handed & served:
+                self.driver.wake(peer)
+
     def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:
-        """The neighbour of the highest utility for the topic, if it exceeds ours by more than ε; ties: smallest id."""
+        """The neighbour of the highest utility for the topic, if it exceeds ours by more than ε; ties: smallest id.
+
+        ``mine`` are the messages on it that are held here and that some neighbour has not received.
+        """
         level = self.utilities.get(topic, 0.0) + self.parameters.hysteresis
-        better = [(-row.utilities.get(topic, 0.0), peer) for peer, row in self.rows.items()]
-        for utility, peer in sorted(better):
-            if -utility <= level or not mine:
-                return
+        told = [(row.utilities.get(topic, 0.0), peer) for peer, row in self.rows.items()]
+        for _, peer in sorted([(-utility, peer) for utility, peer in told if utility > level]):
             taken = mine & ~self.has[peer]
             if taken:
                 self._handovers[peer] = self._handovers.get(peer, 0) | taken
@@ -254,6 +295,7 @@ class SocialCast(Protocol):
         message = self.driver.messages[number]
         if not self.delivered >> number & 1 and message.publisher != self.node:
             self.delivered |= message.bit
+            self._observed[f"hops_{hops}"] += 1
             self.driver.deliver(message, hops)
 
     def _remember(self, number: int) -> None:
@@ -305,6 +347,9 @@ class SocialCast(Protocol):
 
 class SocialCastRandom(SocialCast):
     """SocialCast without prediction: each message stays, or goes to a neighbour drawn by lot (section V.A)."""
+
+    def update_own_utilities(self) -> None:
+        """Nobody asks for them."""
 
     def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:  # noqa: ARG002
         peers = list(self.rows)

@@ -66,7 +66,7 @@ def _default(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, dict):
-        return f"{len(value)} rows"
+        value = tuple(f"{name}={each}" for name, each in value.items())
     if not isinstance(value, tuple):
         return str(value)
     text = ", ".join(map(str, value))

@@ -2,19 +2,23 @@
 
 Half of the people publish and, independently, half of them subscribe, each to the interest of its own community. Every
 publisher publishes at regular intervals for a while, each time on an interest drawn from those that somebody has. The
-world must say who belongs to which community (``hunet world community`` does); communities are numbered by size, and
-where there are more of them than interests they share (A14 of our specification).
+contacts must say who belongs to which community (those of ``hunet world community`` do), or else a file must: the
+classes of a school, for instance. Communities are numbered by size, and where there are more of them than interests
+they share (A14 of our specification).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from hunet.model import ConfigurationError, Parameters, Publication, Subscription, about
+from hunet.model import ConfigurationError, InputError, Parameters, Publication, Subscription, about
 from hunet.simulation.randomness import Stream, generator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hunet.model import Contacts
 
 __all__ = ["CommunityWorkload", "community_workload"]
@@ -35,6 +39,9 @@ class CommunityWorkload(Parameters, frozen=True):
         bool, about("publishers are drawn from the subscribers and keep to their interest", source="V.B.1, Fig. 4")
     ] = False
     size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
+    members: Annotated[
+        str, about("file of lines 'node community', where contacts do not say who belongs to which", source="ours")
+    ] = ""
 
     def __post_init__(self) -> None:
         if self.until <= self.start:
@@ -45,7 +52,7 @@ def community_workload(
     contacts: Contacts, chosen: CommunityWorkload, seed: int
 ) -> tuple[list[Publication], list[Subscription]]:
     """Draw who publishes and subscribes, and when."""
-    interest = _interest_of_each(contacts.about, len(contacts.names), chosen.interests)
+    interest = _interests(_communities(contacts, chosen.members), chosen.interests)
     roles, times = generator(seed, Stream.ROLES), generator(seed, Stream.TIMES)
     nodes = len(contacts.names)
     subscribers = sorted(roles.permutation(nodes)[: round(chosen.subscribers * nodes)].tolist())
@@ -63,12 +70,39 @@ def community_workload(
     return publications, [Subscription(node, interest[node]) for node in subscribers]
 
 
-def _interest_of_each(known: dict[str, Any], nodes: int, interests: int) -> list[str]:
-    communities = known.get("communities")
-    if not isinstance(communities, list) or len(communities) != nodes:
+def _communities(contacts: Contacts, members: str) -> list[str]:
+    """The community of each node."""
+    if members:
+        return _listed(Path(members), contacts.names)
+    known = contacts.about.get("communities")
+    if not isinstance(known, list) or len(known) != len(contacts.names):
         raise ConfigurationError(
-            "this workload needs to know everybody's community: use contacts of 'hunet world community' (as Parquet)"
+            "this workload needs to know everybody's community: use contacts of 'hunet world community' (as Parquet), "
+            "or name a file with members=FILE"
         )
+    return [str(label) for label in known]
+
+
+def _listed(path: Path, names: Sequence[str]) -> list[str]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    community = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if len(words) == 1:
+            raise InputError(path, "a line has a node and its community", number)
+        if words:
+            community[words[0]] = words[1]
+    missing = [name for name in names if name not in community]
+    if missing:
+        raise InputError(path, f"does not say to which community node '{missing[0]}' belongs")
+    return [community[name] for name in names]
+
+
+def _interests(communities: list[str], interests: int) -> list[str]:
+    """The interest of each node: that of its community."""
     sizes = Counter(communities)
     first = {label: communities.index(label) for label in sizes}
     order = sorted(sizes, key=lambda label: (-sizes[label], first[label]))

@@ -67,7 +67,7 @@ def make_workload(
 ) -> Workload:
     """A random workload of a kind for these contacts; the parameters are those of the kind.
 
-    A ``folder`` that it reads is relative to ``base``, by default to the working directory.
+    Files that it reads are relative to ``base``, by default to the working directory.
 
     >>> from hunet.model import Contacts
     >>> line = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30)])
@@ -83,6 +83,8 @@ def make_workload(
     located = chosen
     if isinstance(chosen, (GroupWorkload, QuestionnaireWorkload)):
         located = msgspec.structs.replace(chosen, folder=str(Path(base) / chosen.folder))
+    elif isinstance(chosen, CommunityWorkload) and chosen.members:
+        located = msgspec.structs.replace(chosen, members=str(Path(base) / chosen.members))
     publications, subscriptions = WORKLOADS[kind].draw(contacts, located, seed)
     made = {"kind": kind, "generated": msgspec.to_builtins(chosen), "seed": seed}
     return Workload.of(publications, subscriptions, made)

@@ -10,8 +10,7 @@ X_{t+1} = F X_t + noise of variance Q. The forecast X̂ and its error Ω follow 
     Δ = G Ω Gᵀ + R,   Θ = F Ω Gᵀ,   X̂' = F X̂ + Θ Δ⁻¹ (Y - G X̂),   Ω' = F Ω Fᵀ + Q - Θ Δ⁻¹ Θᵀ.
 
 With F = G = 1 these are the appendix's scalar recursions, and the whole is exponential smoothing with a gain that
-settles
-at (√(q² + 4q) - q) / 2, q = Q/R: only the ratio matters in the long run.
+settles at (√(q² + 4q) - q) / 2, q = Q/R: only the ratio matters in the long run.
 
 Where we depart from the paper, and why. The appendix first calls R the variance of the observation and then exchanges
 the two letters; its recursions use the first meaning, and so do we. Trend and season, which the paper allows and does
@@ -63,10 +62,11 @@ class ScalarKalman:
 
     def update(self, sample: float) -> float:
         """Take in a sample; returns the forecast of the next one."""
-        gain = self.error / (self.error + self.observation_noise)
-        self.forecast += gain * (sample - self.forecast)
-        self.error += self.state_noise - gain * self.error
-        return self.forecast
+        error, forecast = self.error, self.forecast
+        gain = error / (error + self.observation_noise)
+        self.error = error + self.state_noise - gain * error
+        self.forecast = forecast = forecast + gain * (sample - forecast)
+        return forecast
 
 
 def limit_gain(state_noise: float, observation_noise: float) -> float:

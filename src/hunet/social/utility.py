@@ -97,27 +97,26 @@ class Forecasts:
         self.settings = settings
         self.topics: dict[str, None] = {}
         """The interests that this device knows of, in the order in which it learnt of them."""
-        self._shared = [
-            (w, ATTRIBUTES[a], self._predictor()) for a, w in settings.weights.items() if a not in _PER_INTEREST
+        chosen = settings.weights.items()
+        self._shared = [(w, ATTRIBUTES[name], self._predictor()) for name, w in chosen if name not in _PER_INTEREST]
+        self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Callable[[float], float]]]] = [
+            (w, ATTRIBUTES[name], {}) for name, w in chosen if name in _PER_INTEREST
         ]
-        self._weighed = [(w, a) for a, w in settings.weights.items() if a in _PER_INTEREST]
-        self._own: dict[str, list[tuple[float, Callable[[Sample, str], float], Callable[[float], float]]]] = {}
 
     def learn(self, topic: str) -> None:
         """Hear of an interest: from now on it is forecast."""
         if topic not in self.topics:
             self.topics[topic] = None
-            self._own[topic] = [(weight, ATTRIBUTES[name], self._predictor()) for weight, name in self._weighed]
+            for _, _, predictors in self._own:
+                predictors[topic] = self._predictor()
 
     def utilities(self, sample: Sample) -> dict[str, float]:
         """Take in a sample; returns the utility for each interest."""
-        common = sum(weight * predict(attribute(sample, "")) for weight, attribute, predict in self._shared)
-        found = {}
-        for topic, own in self._own.items():
-            utility = common
-            for weight, attribute, predict in own:
-                utility += weight * predict(attribute(sample, topic))
-            found[topic] = utility
+        common = sum([weight * predict(attribute(sample, "")) for weight, attribute, predict in self._shared])
+        found = dict.fromkeys(self.topics, common)
+        for weight, attribute, predictors in self._own:
+            for topic, predict in predictors.items():
+                found[topic] += weight * predict(attribute(sample, topic))
         return found
 
     def _predictor(self) -> Callable[[float], float]:
