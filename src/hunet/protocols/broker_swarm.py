@@ -199,7 +199,6 @@ class BrokerSwarm(Protocol):
 
     def publish(self, message: Message, now: float) -> None:
         self.seen |= message.bit
-        self.delivered.add(message.number)  # one's own words are not news
         self._store(Copy(message), now)
 
     # Contacts -------------------------------------------------------------------------------------------------------
@@ -396,8 +395,8 @@ class BrokerSwarm(Protocol):
 
     def _deliver(self, message: Message, hops: int) -> None:
         score = self._wants(message.topic)
-        if score and message.number not in self.delivered:
-            self.delivered.add(message.number)
+        if score and message.number not in self.delivered and message.publisher != self.node:
+            self.delivered.add(message.number)  # one's own words are no news, also when they come back after a crash
             self._score += score
             self.driver.deliver(message, hops)
 
