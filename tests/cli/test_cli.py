@@ -15,7 +15,6 @@ import pytest
 
 from hunet import Contacts, write_contacts
 from hunet.cli import main
-from hunet.protocols import PROTOCOLS
 
 RECORDS = [("a", "b", 0, 10), ("b", "c", 20, 30), ("c", "d", 40, 50)]
 
@@ -117,16 +116,6 @@ def test_protocols_are_listed_with_symbols_and_defaults(hunet: Any) -> None:
     copies = next(row for row in listed["spray-and-wait"] if row["name"] == "copies")
     assert (copies["symbol"], copies["default"]) == ("L", 8)
     assert "copies" in hunet("protocols", "spray-and-wait").out
-
-
-def test_the_demo_compares_all_protocols(hunet: Any) -> None:
-    rows = hunet("demo", "--messages", 10, "--runs", 2, "--json").json
-    assert set(rows) == set(PROTOCOLS)
-    assert rows["push"]["delivery_ratio"] == rows["push"]["reachable_ratio"]
-    assert rows["pull"]["overhead_ratio"]["mean"] == 0
-    shown = hunet("demo", "--messages", 10, "--runs", 2).out
-    assert "Most delivered: push." in shown
-    assert shown.count("±") > 5
 
 
 OWN_PROTOCOL = """

@@ -32,6 +32,17 @@ max_interval = 60
 ttl = 300
 """
 
+CLAIMS = """
+| claim | the paper | ours | verdict | why it differs |
+|---|---|---|---|---|
+| BS-1 | one | two | reproduced |  |
+| BS-2 | an order | none | not reproduced | by chance |
+
+| decay cycle | other |
+|---|---|
+| 1 | 2 |
+"""
+
 
 def test_a_paper_is_done_again(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -55,13 +66,17 @@ def test_a_paper_is_done_again(
     Path("studies/b-sub/figure-9-made-up-crowd.toml").write_text(STUDY)
     Path("studies/b-sub/figure-9-infocom06.toml").write_text('contacts = "traces/infocom06"\n')
     page = Path("docs/systems/b-sub.md")
-    page.write_text("<!-- figure 9, made-up crowd -->\n<!-- end of figure 9, made-up crowd -->\n")
+    page.write_text("<!-- figure 9, made-up crowd -->\n<!-- end of figure 9, made-up crowd -->\n" + CLAIMS)
+    summary = Path("docs/claims.md")
+    summary.write_text("<!-- claims -->\n<!-- end of claims -->\n")
     status, said, problem = hunet("reproduce", "b-sub", "--quick")
     assert status == 0
     assert "figure-9-made-up-crowd: 12 runs, 0 failed" in said
     assert "figure-9-infocom06: left out:" in problem
     assert page.read_text().count("| b-sub") == 6
     assert " ± " in page.read_text()
+    assert "| [b-sub](systems/b-sub.md) | 1 | 0 | 1 | 0 | 0 |" in summary.read_text()
+    assert "| BS-2 | an order | none | by chance |" in summary.read_text()
     # A full run goes on from the quick one.
     assert "figure-9-made-up-crowd: 18 runs, 0 failed" in hunet("reproduce", "b-sub")[1]
     assert len(list(Path("results/b-sub/figure-9-made-up-crowd/runs").glob("*/*.parquet"))) == 18

@@ -28,6 +28,7 @@ PROTOCOLS = st.sampled_from(
         ("b-sub-p", {"decay_cycle": 4.0, "exact": True}),
         ("socialcast", {"period": 2.0, "hysteresis": 0.0}),
         ("socialcast-random", {"period": 2.0}),
+        ("socio-aware-overlay", {"threshold": 3.0, "broker_link": "unicast"}),
         ("social-election", {"window": 8.0, "lower_bound": 1, "upper_bound": 1, "buffer": 2}),
         ("social-election", {"window": 8.0, "lower_bound": 1, "replication": "delegation", "self_promotion": True}),
         ("random-broker", {"cycle": 5.0, "share": 0.5, "direct_delivery": True}),

@@ -11,6 +11,8 @@ import typer
 
 from hunet.cli import run as run_command
 from hunet.cli import tools
+from hunet.cli.demo import demo
+from hunet.cli.report import report
 from hunet.cli.reproduce import reproduce
 from hunet.cli.study import study
 from hunet.cli.trace import app as trace_app
@@ -34,11 +36,12 @@ app = typer.Typer(
     """,
 )
 app.command("run")(run_command.run)
-app.command("demo")(tools.demo)
+app.command("demo")(demo)
 app.command("protocols")(tools.protocols)
 app.add_typer(world_app, name="world")
 app.add_typer(trace_app, name="trace")
 app.command("study")(study)
+app.command("report")(report)
 app.command("reproduce")(reproduce)
 app.command("convert")(tools.convert)
 app.command("replay-log")(tools.replay_log)

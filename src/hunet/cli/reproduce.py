@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from hunet.cli.study import progress_of_runs
-from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 
 __all__ = ["SYSTEMS", "reproduce"]
 
-SYSTEMS = {"b-sub": "hunet.report.b_sub_claims", "social-election": "hunet.report.social_election_claims"}
+SYSTEMS = {
+    "b-sub": "hunet.report.b_sub_claims",
+    "social-election": "hunet.report.social_election_claims",
+    "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",
+}
 """The systems whose evaluation can be done again, and the module that judges their claims."""
 
 _QUICK = 2
@@ -32,13 +35,14 @@ def reproduce(
     ] = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
 ) -> None:
-    """Run the studies of a paper (hours, if not --quick) and write the claims table of its page from the results.
+    """Run the studies of a paper (hours, if not --quick) and write the tables of its page from the results.
 
     Run it in the project's folder. The same command again goes on where it was stopped. A study whose trace is not
     there is left out, and said so; the pages tell how to import the traces.
 
     Example: hunet reproduce b-sub --quick
     """
+    from hunet.model.errors import ConfigurationError, InputError, did_you_mean
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
@@ -68,5 +72,9 @@ def reproduce(
         page = docs / "systems" / f"{name}.md"
         import_module(SYSTEMS[name]).write_claims(page, out / name)
         typer.echo(f"{page}: written from {out / name}")
+    from hunet.report.claims import claims_summary, replace_section
+
+    pages = {name: docs / "systems" / f"{name}.md" for name in SYSTEMS}
+    replace_section(docs / "claims.md", claims_summary({n: page for n, page in pages.items() if page.exists()}))
     if failed:
         raise typer.Exit(1)

@@ -49,8 +49,7 @@ def study(
     else:
         from hunet.report.tables import print_study
 
-        points = done.summary.to_pylist()
-        print_study(points, [name for name in list(points[0])[1:] if name.rpartition("_")[2] not in ("mean", "ci95")])
+        print_study(done.summary.to_pylist())
         typer.echo(
             f"{out}: {done.runs} runs, {done.skipped} of them already there, {len(done.failed)} failed; "
             f"see {out / 'summary.csv'}"

@@ -1,4 +1,4 @@
-"""The small commands: ``demo``, ``protocols``, ``convert``, ``replay-log``."""
+"""The small commands: ``protocols``, ``convert``, ``replay-log``."""
 
 from __future__ import annotations
 
@@ -7,56 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["convert", "demo", "protocols", "replay_log"]
-
-
-def demo(
-    messages: Annotated[int, typer.Option(min=1, help="Publications in each run.")] = 300,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each protocol, each in a crowd of its own.")] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
-) -> None:
-    """Compare the protocols on a made-up crowd: no download, a few seconds.
-
-    One hundred people walk between the places of their communities for eight hours (SocialCast's world); everybody
-    wants one of ten topics. All protocols see the same crowds and the same messages.
-    """
-    from hunet.cli.progress import progress_bar
-    from hunet.protocols import PROTOCOLS
-    from hunet.report.tables import Comparison, print_comparison
-    from hunet.simulation import make_workload, run
-    from hunet.worlds import make_world
-
-    comparison = Comparison()
-    total = runs * (1 + len(PROTOCOLS))
-    done = 0
-    with progress_bar("demo") as progress:
-
-        def step() -> None:
-            nonlocal done
-            done += 1
-            if progress:
-                progress(done / total)
-
-        for seed in range(1, runs + 1):
-            contacts = make_world("community", seed)
-            step()
-            workload = make_workload(contacts, seed, messages=messages, ttl=3600)
-            for name in PROTOCOLS:
-                comparison.add(name, run(contacts, workload, name, seed=seed).summary)
-                step()
-    if as_json:
-        import json
-
-        found = {
-            protocol: {key: {"mean": one.mean if one.runs else None, "ci95": one.half} for key, one in row.items()}
-            for protocol, row in comparison.rows().items()
-        }
-        typer.echo(json.dumps(found, indent=2))
-    else:
-        print_comparison(
-            comparison,
-            f"100 people, 10 communities, 8 hours; {messages} messages of one hour; {runs} runs",
-        )
+__all__ = ["convert", "protocols", "replay_log"]
 
 
 def protocols(

@@ -17,13 +17,16 @@ from hunet.model.matching import matching_score, weighted_terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "Topic", "members"]
+__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "NodeSet", "Topic", "members"]
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
 
-NodeList = Annotated[tuple[int, ...], "nodes"]
-"""Several devices."""
+NodeSet = Annotated[int, "nodes"]
+"""A set of devices: bit i stands for node i of the driver."""
+
+NodeList = tuple[Node, ...]
+"""Several devices, in order."""
 
 Topic = str
 """What a subscription names and a message carries; they match as ``hunet.model.matching`` says: when they are equal,

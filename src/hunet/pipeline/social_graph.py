@@ -30,6 +30,7 @@ __all__ = [
     "GraphSettings",
     "communities",
     "contact_graph",
+    "hop_counts",
     "hop_distribution",
     "node_measures",
     "windows_of",
@@ -255,7 +256,7 @@ def _hops(table: pa.Table) -> pa.Table:
     pairs: list[int] = []
     if graph.small:
         many = len(graph.names)
-        counts = _distances(many, graph.edges)
+        counts = hop_counts(many, graph.edges)
         found = [(hop, many_pairs // 2) for hop, many_pairs in enumerate(counts) if many_pairs]
         hops, pairs = [hop for hop, _ in found], [number for _, number in found]
         apart = many * (many - 1) // 2 - sum(pairs)
@@ -271,7 +272,7 @@ def _hops(table: pa.Table) -> pa.Table:
     )
 
 
-def _distances(nodes: int, edges: list[tuple[int, int]]) -> list[int]:
+def hop_counts(nodes: int, edges: list[tuple[int, int]]) -> list[int]:
     """Ordered pairs by their distance; a breadth-first search from every node, with sets of nodes as bits."""
     near = [0] * nodes
     for one, two in edges:

@@ -36,7 +36,7 @@ from typing import Any
 
 from hunet.model.errors import InputError, did_you_mean
 
-__all__ = ["Point", "Run", "Source", "Study", "canonical", "read_study"]
+__all__ = ["Point", "Run", "Source", "Study", "canonical", "plan_study", "read_study"]
 
 _PLAIN = ("contacts", "protocol", "train", "publications", "subscriptions")
 _TABLES = ("parameters", "workload", "links")
@@ -131,7 +131,11 @@ class Study:
 
 def read_study(path: Path) -> Study:
     """Read a study; files that it names are relative to it."""
-    given = _read(path)
+    return plan_study(_read(path), path)
+
+
+def plan_study(given: dict[str, Any], path: Path) -> Study:
+    """The study that such a file tells; ``path`` is where it stands, or would stand."""
     for key in given:
         if key not in _KNOWN:
             raise InputError(path, f"no key '{key}': {did_you_mean(key, _KNOWN)}")

@@ -83,6 +83,10 @@ def write_run(folder: Path, run: Run, result: Result | None, error: str | None) 
         failure.unlink(missing_ok=True)
 
 
+_BROKERS = "brokers"
+"""In summary tables: how many nodes had the role of a broker, on average over a run."""
+
+
 def load_runs(folder: Path, study: Study) -> list[dict[str, Any]]:
     """The rows of all runs of a study that have a result, in the order of its grid."""
     import pyarrow.parquet as pq
@@ -105,10 +109,11 @@ def summarise_study(folder: Path, study: Study) -> pa.Table:
 
     by_point: dict[int, list[dict[str, Any]]] = {}
     for row in load_runs(folder, study):
+        row[_BROKERS] = json.loads(row["role_time"] or "{}").get("broker")
         by_point.setdefault(row["point"], []).append(row)
     axes = sorted({name for point in study.points for name in point.axes})
     columns: dict[str, list[Any]] = {name: [] for name in ("point", "contacts", "protocol", *axes, "runs", "failed")}
-    for metric in metrics():
+    for metric in (*metrics(), _BROKERS):
         columns |= {f"{metric}_mean": [], f"{metric}_ci95": []}
     for point in study.points:
         rows = by_point.get(point.number, [])
@@ -117,7 +122,7 @@ def summarise_study(folder: Path, study: Study) -> pa.Table:
         said |= {"runs": len(done), "failed": len(rows) - len(done)}
         for name in axes:
             said[name] = point.axes.get(name)
-        for metric in metrics():
+        for metric in (*metrics(), _BROKERS):
             found = Interval.of(row[metric] for row in done)
             said |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
         for name, value in said.items():

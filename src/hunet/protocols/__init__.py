@@ -21,6 +21,7 @@ from hunet.protocols.push import Push
 from hunet.protocols.random_broker import RandomBroker
 from hunet.protocols.social_election import SocialElection
 from hunet.protocols.socialcast import SocialCast, SocialCastRandom
+from hunet.protocols.socio_aware_overlay import SocioAwareOverlay
 from hunet.protocols.spray_and_wait import SprayAndWait
 
 __all__ = ["PROTOCOLS", "Control", "Data", "Driver", "Packet", "Protocol", "protocol_class"]
@@ -31,6 +32,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "spray-and-wait": SprayAndWait,
     "socialcast": SocialCast,
     "socialcast-random": SocialCastRandom,
+    "socio-aware-overlay": SocioAwareOverlay,
     "b-sub": BSub,
     "b-sub-p": BSubP,
     "b-sub-push": BSubPush,

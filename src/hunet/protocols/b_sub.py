@@ -180,10 +180,12 @@ class BSub(Carrier):
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         if now >= self._next_decay:
             self._age(now)
-        told = self.greeting()
-        if self.watch:
-            self.watch.greeted(told, self.topics)
-        return told, Seen(self.seen)
+        if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
+            told = self.greeting()
+            self._greeting = (told, Seen(self.seen))
+            if self.watch:
+                self.watch.greeted(told, self.topics)
+        return self._greeting
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Filters):
@@ -237,7 +239,9 @@ class BSub(Carrier):
         if suppress:
             hearsay = TemporalCountingBloomFilter(self.shape, hearsay).without(self.genuine).counters
         evidence = (self._heard.get(told.genuine) or self._hear(told.genuine))[0]
-        self.relay = self.relay.a_merge_and_m_merge(evidence, hearsay)
+        merged = self.relay.a_merge_and_m_merge(evidence, hearsay)
+        if merged is not self.relay:
+            self.relay, self._greeting = merged, ()
         if self.watch:
             self.watch.learned(told, self.topics if suppress else ())
 
@@ -302,13 +306,13 @@ class BSub(Carrier):
         cycle = self.parameters.decay_cycle
         cycles = cycles_between(self._aged, now, cycle)
         self._aged, self._next_decay = now, (now // cycle + 1) * cycle
-        self.relay = self.relay.decay(cycles)
+        self.relay, self._greeting = self.relay.decay(cycles), ()
         if self.watch:
             self.watch.aged(cycles)
 
     def _renew_genuine(self) -> None:
         self.genuine = self.shape.of(sorted(self.topics))
-        self.genuine_wire = self.genuine.to_plain_wire()
+        self.genuine_wire, self._greeting = self.genuine.to_plain_wire(), ()
 
 
 class BSubP(BSub):

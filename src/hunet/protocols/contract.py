@@ -44,6 +44,8 @@ from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, Topic
 if TYPE_CHECKING:
     from random import Random
 
+    from hunet.model import Contacts
+
 __all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen", "Trial"]
 
 ID_BYTES = 8
@@ -162,17 +164,21 @@ class Protocol:
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
 
+    @classmethod
+    def prepare(cls, parameters: Any, contacts: Contacts, trial: Trial) -> Any:  # noqa: ARG003
+        """Complete the parameters by what an experimenter who has the whole trace gives all devices in advance.
+
+        A baseline may match its own to how another protocol fares on these contacts, which ``trial`` tells. A
+        simulation asks once, before it makes the devices; a live node has no trace and never does.
+        """
+        return parameters
+
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         self.node = node
         self.parameters = parameters
         self.driver = driver
         self.rng = rng
         self.topics: set[Topic] = set()
-
-    @classmethod
-    def matched(cls, parameters: Any, trial: Trial) -> Any:  # noqa: ARG003
-        """Parameters as they are used: a baseline may match its own to how another protocol fares on these contacts."""
-        return parameters
 
     def start(self, now: float) -> None:
         """The device is switched on."""

@@ -28,6 +28,8 @@ from hunet.protocols.social_election import SocialElectionParameters
 if TYPE_CHECKING:
     from random import Random
 
+    from hunet.model import Contacts
+
 __all__ = ["RandomBroker", "RandomBrokerParameters"]
 
 
@@ -60,7 +62,7 @@ class RandomBroker(BrokerSwarm):
         self._cycles = 0
 
     @classmethod
-    def matched(cls, parameters: Any, trial: Trial) -> Any:
+    def prepare(cls, parameters: Any, contacts: Contacts, trial: Trial) -> Any:  # noqa: ARG003
         if parameters.share is not None:
             return parameters
         own = {field.name for field in msgspec.structs.fields(SocialElectionParameters)}

@@ -15,17 +15,27 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from hunet.model import InputError
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
 
-__all__ = ["Claim", "Interval", "Runs", "Verdict", "claims_table", "has_runs", "replace_section"]
+__all__ = [
+    "Claim",
+    "Interval",
+    "Runs",
+    "Verdict",
+    "claims_summary",
+    "claims_table",
+    "has_runs",
+    "read_claims",
+    "replace_section",
+]
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
-Metric = str | Callable[[dict[str, Any]], float]
-"""A column of a run, or a function of its row."""
+Metric = str | Callable[[dict[str, Any]], float | None]
+"""A column of a run, or a function of its row; None where a run has none."""
 
 
 class Claim(NamedTuple):
@@ -100,6 +110,9 @@ class Runs:
         return {place: self.at(metric, protocol, **{axis: place}) for place in sorted(places)}
 
 
+_HEAD = "| claim | the paper | ours | verdict | why it differs |"
+
+
 def has_runs(folder: Path) -> bool:
     """Whether a folder holds runs of a study."""
     return any(folder.glob("runs/protocol=*/*.parquet"))
@@ -107,8 +120,43 @@ def has_runs(folder: Path) -> bool:
 
 def claims_table(claims: Iterable[Claim]) -> str:
     """The table in Markdown."""
-    lines = ["| claim | the paper | ours | verdict | why it differs |", "|---|---|---|---|---|"]
+    lines = [_HEAD, "|---|---|---|---|---|"]
     lines += [f"| {claim.id} | {claim.paper} | {claim.ours} | {claim.verdict} | {claim.why} |" for claim in claims]
+    return "\n".join(lines)
+
+
+def read_claims(page: Path | str) -> list[Claim]:
+    """The claims that stand in a page's tables of claims."""
+    claims, inside = [], False
+    for line in Path(page).read_text("utf-8").splitlines():
+        if line.startswith(_HEAD):
+            inside = True
+        elif not line.startswith("|"):
+            inside = False
+        elif inside and not line.startswith("|---"):
+            claims.append(_claim_of(line))
+    return claims
+
+
+def _claim_of(line: str) -> Claim:
+    """A row of the table; texts of claims have no bars in them."""
+    name, paper, ours, verdict, why = (cell.strip() for cell in line.strip()[1:-1].split("|"))
+    if verdict not in get_args(Verdict):
+        raise InputError(name, f"has no verdict but '{verdict}'")
+    return Claim(name, paper, ours, verdict, why)  # type: ignore[arg-type]
+
+
+def claims_summary(pages: dict[str, Path]) -> str:
+    """How many claims of each system have which verdict, and those that are not reproduced with the reason."""
+    found = {system: read_claims(page) for system, page in pages.items()}
+    verdicts = get_args(Verdict)
+    lines = [f"| system | {' | '.join(verdicts)} |", "|---|" + "---|" * len(verdicts)]
+    for system, claims in found.items():
+        many = Counter(claim.verdict for claim in claims)
+        lines.append(f"| [{system}](systems/{system}.md) | {' | '.join(str(many[v]) for v in verdicts)} |")
+    lines += ["", "| not reproduced | the paper | ours | why |", "|---|---|---|---|"]
+    for claims in found.values():
+        lines += [f"| {c.id} | {c.paper} | {c.ours} | {c.why} |" for c in claims if c.verdict == "not reproduced"]
     return "\n".join(lines)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from hunet.model import Parameter
     from hunet.simulation.result import Result
 
-__all__ = ["Comparison", "print_comparison", "print_parameters", "print_study", "print_summary"]
+__all__ = ["print_comparison", "print_parameters", "print_study", "print_summary"]
 
 _SHOWN = (
     ("delivery_ratio", "delivery ratio", "of all (publication, interested subscriber) pairs"),
@@ -75,46 +74,20 @@ def _default(value: Any) -> str:
 
 
 _COLUMNS = (
-    ("delivery_ratio", "delivered\n%", 0.01),
+    ("delivery_ratio", "deliv-\nered %", 0.01),
     ("reachable_ratio", "bound\n%", 0.01),
     ("latency_avg", "delay\n{time}", 0.0),
-    ("overhead_ratio", "overhead\n/delivery", 1.0),
-    ("copies_avg", "copies/\nmessage", 1.0),
+    ("overhead_ratio", "over-\nhead", 1.0),
+    ("copies_avg", "copies", 1.0),
     ("control_bytes", "control\nMB", 1e6),
+    ("brokers", "bro-\nkers", 1.0),
 )
 """Metric, heading, unit of what is compared at a glance."""
 
 
-class Comparison:
-    """Runs of several protocols over common random numbers."""
-
-    def __init__(self) -> None:
-        self._runs: dict[str, list[dict[str, Any]]] = {}
-
-    def add(self, protocol: str, summary: dict[str, Any]) -> None:
-        self._runs.setdefault(protocol, []).append(summary)
-
-    def rows(self) -> dict[str, dict[str, Interval]]:
-        """For each protocol and metric, the mean with its confidence interval."""
-        return {
-            protocol: {key: Interval.of(run[key] for run in runs) for key, _, _ in _SHOWN}
-            for protocol, runs in self._runs.items()
-        }
-
-
-def print_comparison(comparison: Comparison, title: str) -> None:
-    """Protocols side by side, best delivery first, and in words which reaches most and which costs least."""
-    rows = comparison.rows()
-    order = sorted(rows, key=lambda name: -_known(rows[name]["delivery_ratio"], 0.0))
-    _print_intervals(title, ["protocol"], [([name], rows[name]) for name in order])
-    most, least = order[0], min(order, key=lambda name: _known(rows[name]["overhead_ratio"], math.inf))
-    Console(highlight=False).print(
-        f"Most delivered: [bold]{most}[/bold]. Fewest packets per delivery: [bold]{least}[/bold]."
-    )
-
-
-def print_study(points: list[dict[str, Any]], axes: list[str]) -> None:
+def print_study(points: list[dict[str, Any]], title: str = "") -> None:
     """The rows of a study's summary table: where they differ, and what came out."""
+    axes = [name for name in points[0] if name not in ("point", "runs", "failed") and not _is_metric(name)]
     shown = [axis for axis in axes if axis == "protocol" or len({str(point[axis]) for point in points}) > 1]
     rows = []
     for point in points:
@@ -123,7 +96,23 @@ def print_study(points: list[dict[str, Any]], axes: list[str]) -> None:
             mean, half = point[f"{key}_mean"], point[f"{key}_ci95"]
             found[key] = Interval.of([]) if mean is None else Interval(mean, half, point["runs"])
         rows.append((["" if point[axis] is None else str(point[axis]) for axis in shown], found))
-    _print_intervals("", [axis.rpartition(".")[2] for axis in shown], rows)
+    _print_intervals(title, [axis.rpartition(".")[2] for axis in shown], rows)
+
+
+def print_comparison(points: list[dict[str, Any]], title: str) -> None:
+    """Protocols side by side, best delivery first, and in words which reaches most and which costs least."""
+    order = sorted(points, key=lambda point: -(point["delivery_ratio_mean"] or 0.0))
+    print_study(order, title)
+    cheapest = [point for point in order if point["overhead_ratio_mean"] is not None]
+    least = min(cheapest, key=lambda point: point["overhead_ratio_mean"], default=order[0])
+    Console(highlight=False).print(
+        f"Most delivered: [bold]{order[0]['protocol']}[/bold]. "
+        f"Fewest packets per delivery: [bold]{least['protocol']}[/bold]."
+    )
+
+
+def _is_metric(name: str) -> bool:
+    return name.endswith(("_mean", "_ci95"))
 
 
 def _print_intervals(title: str, labels: list[str], rows: list[tuple[list[str], dict[str, Interval]]]) -> None:
@@ -136,14 +125,16 @@ def _print_intervals(title: str, labels: list[str], rows: list[tuple[list[str], 
     table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
     for label in labels:
         table.add_column(label, no_wrap=True)
-    for _, heading, _ in _COLUMNS:
+    columns = [column for column in _COLUMNS if any(found[column[0]].runs for _, found in rows)]
+    for _, heading, _ in columns:
         table.add_column(heading.format(time=time), justify="right", no_wrap=True)
     for names, found in rows:
-        table.add_row(*names, *(_spread(found[key], unit or seconds) for key, _, unit in _COLUMNS))
+        table.add_row(*names, *(_spread(found[key], unit or seconds) for key, _, unit in columns))
     console = Console()
     console.print(table)
     console.print(
-        "mean ± half of the 95 % confidence interval; bound: what contacts allow; overhead: further packets",
+        "mean ± half of the 95 % confidence interval; bound: what contacts allow;\n"
+        "overhead: further packets per delivery; copies: per message",
         style="dim",
         highlight=False,
     )
@@ -156,7 +147,7 @@ def _known(interval: Interval, otherwise: float) -> float:
 def _spread(interval: Interval, unit: float) -> str:
     if not interval.runs:
         return "–"
-    digits = 0 if interval.mean / unit >= 1000 else 1
+    digits = 0 if interval.mean / unit >= 10 else 1
     return f"{interval.mean / unit:,.{digits}f}" + (f" ±{interval.half / unit:,.{digits}f}" if interval.half else "")
 
 

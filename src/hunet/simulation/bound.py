@@ -51,7 +51,7 @@ def earliest_arrivals(
     open_to: list[set[int]] = [set() for _ in range(nodes)]
 
     def flood(node: int, news: int, now: float) -> None:
-        reached = [(node, news & ~knows[node])]
+        reached = [(node, news)]
         while reached:
             here, news = reached.pop()
             news &= ~knows[here]  # somebody else may have told it meanwhile
@@ -82,8 +82,11 @@ def earliest_arrivals(
             open_to[y].add(x)
             here, there = knows[x], knows[y]
             if here != there:
-                flood(x, there, now)
-                flood(y, here, now)
+                both = here & there
+                if there != both:
+                    flood(x, there ^ both, now)
+                if here != both:
+                    flood(y, here ^ both, now)
         elif kind == _CLOSES:
             open_to[x].remove(y)
             open_to[y].remove(x)

@@ -66,7 +66,6 @@ def run(
         raise ConfigurationError(f"train is a share of the trace, from 0 to 1, not {train:g}")
     _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
-    chosen = from_mapping(kind.Parameters, parameters)
     links = links or Links()
 
     def trial(name: str, given: dict[str, Any]) -> dict[str, float]:
@@ -74,7 +73,7 @@ def run(
         shown = run(contacts, silent, name, seed=seed, links=links, crashes=crashes, train=train, **given)
         return dict(shown.summary["observed"])
 
-    chosen = kind.matched(chosen, trial)
+    chosen = kind.prepare(from_mapping(kind.Parameters, parameters), contacts, trial)
     messages = Catalogue()
     for said in workload.publications:
         messages.add(said.id, said.topic, said.node, said.time, said.size, said.ttl)

@@ -24,6 +24,7 @@ from hunet.model import (
     from_mapping,
 )
 from hunet.simulation.community_workload import CommunityWorkload, community_workload
+from hunet.simulation.overlay_workload import OverlayWorkload, draw_overlay
 from hunet.simulation.randomness import Stream, generator
 from hunet.simulation.real_interests import GroupWorkload, QuestionnaireWorkload, draw_groups, draw_questionnaires
 from hunet.simulation.tag_workload import TagWorkload, draw_tags
@@ -128,6 +129,7 @@ class WorkloadKind(NamedTuple):
 WORKLOADS: dict[str, WorkloadKind] = {
     "uniform": WorkloadKind(UniformWorkload, _uniform),
     "communities": WorkloadKind(CommunityWorkload, community_workload),
+    "overlay": WorkloadKind(OverlayWorkload, draw_overlay),
     "tags": WorkloadKind(TagWorkload, draw_tags),
     "questionnaires": WorkloadKind(QuestionnaireWorkload, draw_questionnaires),
     "groups": WorkloadKind(GroupWorkload, draw_groups),

@@ -35,7 +35,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import compress, pairwise
@@ -219,8 +219,13 @@ class TemporalCountingBloomFilter:
     def a_merge_and_m_merge(self, evidence: TemporalCountingBloomFilter, hearsay: bytes) -> TemporalCountingBloomFilter:
         """The one and then the other, the latter with the counters of a filter: what B-SUB does in every contact."""
         shape = self.shape
-        a, b = shape.add(self.packed, evidence.packed), int.from_bytes(hearsay, "little")
-        return TemporalCountingBloomFilter(shape, None, _larger(a, b, shape.high, shape.low))
+        merged = shape.add(self.packed, evidence.packed)
+        if hearsay != self.counters:
+            theirs = int.from_bytes(hearsay, "little")
+            merged = _larger(merged, theirs, shape.high, shape.low)
+            if merged == theirs:  # those who meet often end up with the same filter, and share what is known of it
+                return TemporalCountingBloomFilter(shape, hearsay, merged)
+        return self if merged == self.packed else TemporalCountingBloomFilter(shape, None, merged)
 
     def decay(self, cycles: int) -> TemporalCountingBloomFilter:
         """After so many decay cycles: every counter less by one per cycle, at least 0."""
@@ -288,11 +293,15 @@ class Lookup:
         """The keys that a filter with these counters holds, in order."""
         return list(compress(self.keys, self.values(counters)))
 
-    def preferred(self, mine: bytes, theirs: bytes) -> Iterator[tuple[str, int, int]]:
+    def preferred(self, mine: bytes, theirs: bytes) -> Iterable[tuple[str, int, int]]:
         """The keys that a filter holds more firmly than mine, in order, with both values (mine first)."""
+        if mine == theirs:
+            return ()
         mine_packed, mine_values = self._values(mine)
         theirs_packed, theirs_values = self._values(theirs)
         wins = _at_least(mine_packed, theirs_packed, self._high, self._low)
+        if wins == self._high:
+            return ()
         ahead = (wins ^ self._high).to_bytes(len(self.keys), "little")
         return zip(  # noqa: B905 (the keyword would cost a tenth of the call)
             compress(self.keys, ahead), compress(mine_values, ahead), compress(theirs_values, ahead)
@@ -308,6 +317,7 @@ class Lookup:
         return least, least.to_bytes(len(self.keys), "little")
 
 
+@lru_cache(1024)
 def wire_size(counters: bytes) -> int:
     """What a filter with these counters takes on the wire, without writing it."""
     held = counters.translate(None, b"\0")
@@ -322,17 +332,12 @@ def _lanes(many: int) -> tuple[int, int]:
 
 def _larger(a: int, b: int, high: int, low: int) -> int:
     """The larger of a and b in every lane."""
-    if (a | b) & high:
-        wins = _at_least(a, b, high, low)
-        return b ^ ((a ^ b) & ((wins << 1) - (wins >> 7)))
-    wins = ((a | high) - b) & high  # as below, and the top bits need no mask
-    return b ^ ((a ^ b) & (wins - (wins >> 7)))
+    wins = _at_least(a, b, high, low)
+    return b ^ ((a ^ b) & ((wins << 1) - (wins >> 7)))
 
 
 def _at_least(a: int, b: int, high: int, low: int) -> int:
     """The top bit of every lane in which a >= b."""
-    if not (a | b) & high:
-        return ((a | high) - b) & high
     difference = a ^ b
     # With a's top bit set no lane borrows from the next; what is left of that bit compares the lower seven.
     rest = (a | high) - (b & low)

@@ -1,0 +1,153 @@
+"""How long community detection takes on a trace, and the pictures of the Socio-Aware Overlay's page.
+
+    python bench/socio_aware_overlay.py --trace FILE
+    python bench/socio_aware_overlay.py --pictures RESULTS [--folder FOLDER]     (docs/pictures unless told otherwise)
+
+FILE is a contact table, best Reality as imported. RESULTS is the folder of the results of the studies in
+``studies/socio-aware-overlay``, each under the stem of its file. Needs matplotlib for pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+from math import cos, pi, sin
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from hunet import make_world, read_contacts
+from hunet.report.socio_aware_overlay_runs import OVERLAY, Studies, stages
+from hunet.social.detection import agreed, detect
+from hunet.social.local_community import DetectionParameters
+
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"
+STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 8, "legend.frameon": False}
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    ask.add_argument("--trace", type=Path)
+    ask.add_argument("--pictures", type=Path, metavar="RESULTS")
+    ask.add_argument("--folder", type=Path, default=Path("docs/pictures"))
+    said = ask.parse_args()
+    if said.pictures:
+        draw(said.pictures, said.folder)
+    else:
+        speed(said.trace)
+
+
+def speed(trace: Path | None) -> None:
+    """Seconds of processor time for detection by every device over a whole trace."""
+    contacts = read_contacts(trace) if trace else make_world("community", seed=1, nodes=100, duration=7200.0)
+    longest = float((contacts.end - contacts.start).sum()) / len(contacts.names)
+    print(f"{contacts}\nalgorithm   threshold (s)   seconds   communities")
+    for algorithm in ("simple", "k-clique"):
+        for threshold in (50_000.0, 150_000.0, 250_000.0) if trace else (longest / 100, longest / 10):
+            began = process_time()
+            devices = detect(contacts, DetectionParameters(algorithm=algorithm, threshold=threshold))
+            spent = process_time() - began
+            print(f"{algorithm:<11} {threshold:13,.0f} {spent:9.2f}   {len(agreed([d.nodes for d in devices]))}")
+
+
+def draw(results: Path, folder: Path) -> None:
+    """Communities and brokers as in Fig. 11, latencies as in Fig. 12 to 14; the same results draw the same bytes."""
+    import matplotlib as mpl
+
+    studies = Studies(results)
+    folder.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(STYLE):
+        familiar = studies.communities("what-matters", hop="familiar", broker_group=True)
+        known = {"cambridge": studies.communities("table-3"), "reality": studies.communities("table-4")}
+        for name, communities in {**known, "reality-familiar": familiar}.items():
+            figure = _communities(communities or [])
+            figure.savefig(folder / f"socio-aware-overlay-{name}.svg", metadata={"Date": None})
+        figure = _latencies(results, studies)
+        figure.savefig(folder / "socio-aware-overlay-latencies.svg", metadata={"Date": None})
+
+
+def _communities(known: list[dict[str, Any]]) -> Any:
+    from matplotlib.figure import Figure
+
+    radii = [max(1.0, len(each["members"]) / 9) for each in known]
+    loners = known[0]["guests"] if known else []
+    columns = -(-len(loners) // 5)
+    figure = Figure((9, 2.6), layout="constrained")
+    axes = figure.subplots()
+    axes.set_aspect("equal")
+    axes.axis("off")
+    left = 0.0
+    for number, (community, radius) in enumerate(zip(known, radii, strict=True), 1):
+        middle = left + radius + 0.6
+        left = middle + radius + 0.6
+        axes.text(middle, -radius - 1.3, f"{number}", ha="center")
+        axes.add_patch(_circle(middle, radius + 0.45))
+        single = community["brokers"][0]
+        _dot(axes, middle, 0.0, single, ORANGE)
+        others = [node for node in community["brokers"] if node != single]
+        plain = [node for node in community["members"] if node not in community["brokers"]]
+        for ring, nodes, colour in ((0.55 if plain else 1.0, others, ORANGE), (1.0, plain, BLUE)):
+            for place, node in enumerate(nodes):
+                angle = 2 * pi * place / len(nodes)
+                _dot(axes, middle + ring * radius * cos(angle), ring * radius * sin(angle), node, colour)
+    for place, node in enumerate(loners):
+        _dot(axes, left + 1 + 0.8 * (place % columns), 1.6 - 0.8 * (place // columns), node, GREY)
+    axes.text(left + 1, -3.2, "loners")
+    axes.set_xlim(-0.5, left + 1.5 + 0.8 * columns)
+    axes.set_ylim(-max(radii, default=1) - 1.6, max(radii, default=1) + 0.8)
+    return figure
+
+
+def _circle(middle: float, radius: float) -> Any:
+    from matplotlib.patches import Circle
+
+    return Circle((middle, 0), radius, fill=False, edgecolor=GREY, linewidth=0.8)
+
+
+def _dot(axes: Any, x: float, y: float, node: int, colour: str) -> None:
+    axes.plot([x], [y], "o", color=colour, markersize=9)
+    axes.text(x, y, str(node), color="white", ha="center", va="center", fontsize=5)
+
+
+def _latencies(results: Path, studies: Studies) -> Any:
+    """How many deliveries took longer: Fig. 12 by load, Fig. 13 after the first contact, Fig. 14b within and mixed."""
+    from matplotlib.figure import Figure
+
+    figure = Figure((9, 3), layout="constrained")
+    by_load, after, mixed = figure.subplots(1, 3)
+    for load, colour in ((100, BLUE), (50, ORANGE), (20, "#009e73")):
+        waits = _waits(results, studies, "table-4", "A", subscriptions=load, default_community=False)
+        _longer(by_load, waits, colour, f"{10 * load}/{load}")
+    for loners, colour in ((True, BLUE), (False, ORANGE)):
+        waits = _waits(results, studies, "table-4", "B", subscriptions=100, default_community=loners)
+        _longer(after, waits, colour, "default community" if loners else "none for loners")
+    for within, colour in ((0.0, BLUE), (0.9, ORANGE)):
+        waits = _waits(results, studies, "figure-14", "A", within=within, default_community=False)
+        _longer(mixed, waits, colour, "within" if within else "mix")
+    for axes, label in ((by_load, "C−A"), (after, "C−B"), (mixed, "C−A")):
+        axes.set(xlabel=f"{label} (units of 390 s)", ylabel="share that took longer", xscale="log", yscale="log")
+        axes.legend()
+    return figure
+
+
+def _longer(axes: Any, waits: list[float], colour: str, label: str) -> None:
+    """The share of deliveries that took longer, at 60 places."""
+    waits = sorted(waits)
+    places = [10 ** (5 * step / 59 - 0.5) for step in range(60)]
+    share = [sum(wait > place for wait in waits) / len(waits) for place in places]
+    axes.plot(places, [each or float("nan") for each in share], color=colour, label=label)
+
+
+def _waits(results: Path, studies: Studies, stem: str, since: str, **axes: Any) -> list[float]:
+    """How long deliveries took since they were created (A) or handed over (B), at a point of a study."""
+    runs, waits = studies.runs(stem), []
+    assert runs is not None, f"run the study {stem} first"
+    for row in runs.rows:
+        place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
+        if row["protocol"] == OVERLAY and all(place.get(name) == value for name, value in axes.items()):
+            served = stages(results / stem, row)
+            waits += [each.since_created if since == "A" else each.since_handed for each in served]
+    return waits
+
+
+if __name__ == "__main__":
+    main()

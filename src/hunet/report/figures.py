@@ -1,0 +1,65 @@
+"""Figures of studies: means with their 95 % confidence intervals, and distributions.
+
+The same results give the same bytes. Colours are told apart by the colour-blind, and in grey by their markers and
+dashes.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from hunet.model.intervals import Interval
+
+__all__ = ["STYLES", "curve", "dots", "panels"]
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
+MARKERS, DASHES = "os^Dv<>P", ("-", "--", "-.", ":")
+STYLES = [
+    {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": DASHES[number % len(DASHES)],
+    }
+    for number in range(len(COLOURS) * len(DASHES))
+]
+"""One for each series of a figure, all different."""
+
+
+@contextmanager
+def panels(path: Path, rows: int, columns: int, height: float = 3.0) -> Iterator[list[Any]]:
+    """A figure's panels, row by row; the file is written when they are drawn."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 9, "axes.grid": True}
+    style |= {"axes.spines.top": False, "axes.spines.right": False, "grid.color": "#e5e5e5", "legend.frameon": False}
+    with mpl.rc_context(style):
+        figure = Figure((9, height * rows), layout="constrained")
+        yield list(figure.subplots(rows, columns, squeeze=False).flat)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def curve(panel: Any, along: Mapping[float, Interval], style: Mapping[str, str], label: str, unit: float = 1.0) -> None:
+    """A line through means, with a band for their confidence intervals."""
+    known = {place: found for place, found in along.items() if found.runs}
+    means = [found.mean / unit for found in known.values()]
+    halves = [(found.half or 0.0) / unit for found in known.values()]
+    panel.plot(list(known), means, label=label, markersize=3, linewidth=1.2, **style)
+    low, high = ([mean + sign * half for mean, half in zip(means, halves, strict=True)] for sign in (-1, 1))
+    panel.fill_between(list(known), low, high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def dots(panel: Any, names: Sequence[str], found: Sequence[Interval], unit: float = 1.0) -> None:
+    """A dot for each name, with its confidence interval, the first on top."""
+    for place, interval in enumerate(found):
+        if interval.runs:
+            panel.errorbar(
+                interval.mean / unit, -place, xerr=(interval.half or 0.0) / unit, fmt="o", color=COLOURS[0], capsize=2
+            )
+    panel.set_yticks([-place for place in range(len(names))], names)

@@ -1,0 +1,122 @@
+"""Centrality within a community: who sees everybody from nearby, and who stands between others.
+
+Closeness is Eq. 1 of the Socio-Aware Overlay (section 3.3): C_C(a) = 1 / Σ_b d_ab over hop distances; its most central
+nodes are the brokers of a community. Betweenness, which the paper plans to use next, counts the shortest paths that run
+over a node (U. Brandes, Journal of Mathematical Sociology 25, 2001). Graphs are small: a dictionary from a node to the
+set of its neighbours, as bits.
+
+Where we depart from the paper, and why. It says nothing of nodes that cannot be reached; they are as far away as the
+community is large, which is further than any that can (A3 of our specification).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from hunet.model import members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hunet.model import Node, NodeSet
+
+__all__ = ["Centrality", "betweenness", "brokers", "closeness", "farthest", "graph_of"]
+
+Graph = dict[int, int]
+Centrality = Literal["closeness", "betweenness"]
+
+
+def graph_of(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet]) -> Graph:
+    """The graph of a community: two are neighbours if either is in the other's familiar set, as far as known (A3).
+
+    >>> graph_of(0b111, {0: 0b110, 1: 0b1000})
+    {0: 6, 1: 1, 2: 1}
+    """
+    graph = {node: familiar_of.get(node, 0) & nodes & ~(1 << node) for node in reversed(members(nodes))}
+    for node, near in list(graph.items()):
+        for other in members(near):
+            graph[other] |= 1 << node
+    return graph
+
+
+def closeness(graph: Graph) -> dict[int, float]:
+    """Eq. 1, for every node; a node alone has 0.
+
+    >>> star = graph_of(0b1111, {0: 0b1110})
+    >>> closeness(star)[0], closeness(star)[3]
+    (0.3333333333333333, 0.2)
+    """
+    found = {}
+    for node in graph:
+        total = sum(distance * ring.bit_count() for distance, ring in _rings(graph, node))
+        found[node] = 1 / total if total else 0.0
+    return found
+
+
+def betweenness(graph: Graph) -> dict[int, float]:
+    """Shortest paths between two others that run over each node, of several as short each its share.
+
+    >>> betweenness(graph_of(0b111, {0: 0b010, 1: 0b100}))
+    {0: 0.0, 1: 1.0, 2: 0.0}
+    """
+    load = dict.fromkeys(graph, 0.0)
+    for source in graph:
+        rings = [1 << source]
+        paths = {source: 1.0}
+        known = 1 << source
+        while rings[-1]:
+            ahead = 0
+            for node in members(rings[-1]):
+                for other in members(graph[node] & ~known):
+                    paths[other] = paths.get(other, 0.0) + paths[node]
+                    ahead |= 1 << other
+            known |= ahead
+            rings.append(ahead)
+        share = dict.fromkeys(paths, 0.0)
+        for nearer, ring in reversed(list(pairwise(rings))):
+            for node in members(ring):
+                for before in members(graph[node] & nearer):
+                    share[before] += paths[before] / paths[node] * (1 + share[node])
+        for node in paths:
+            if node != source:
+                load[node] += share[node] / 2  # every pair is counted from both of its ends
+    return load
+
+
+def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) -> NodeSet:
+    """The most central nodes: all that are as central as the best, or of them the one with the smallest number (A4).
+
+    >>> complete = graph_of(0b1111, {0: 0b1110, 1: 0b1100, 2: 0b1000})
+    >>> bin(brokers(complete)), bin(brokers(complete, single=True))
+    ('0b1111', '0b1')
+    """
+    central = _CENTRALITIES[by](graph)
+    best = max(central.values(), default=0.0)
+    group = sum(1 << node for node, value in central.items() if value >= best * (1 - 1e-12))
+    return group & -group if single else group
+
+
+def farthest(graph: Graph, sources: NodeSet) -> int:
+    """The most hops from any of these nodes to any that it can reach: how far a broker's flood must go."""
+    return max((distance for node in members(sources) for distance, _ in _rings(graph, node, reached=True)), default=0)
+
+
+_CENTRALITIES: dict[str, Callable[[Graph], dict[int, float]]] = {"closeness": closeness, "betweenness": betweenness}
+
+
+def _rings(graph: Graph, source: int, *, reached: bool = False) -> list[tuple[int, NodeSet]]:
+    """The other nodes by their distance; those that cannot be reached come last unless only the reached are asked."""
+    rings: list[tuple[int, NodeSet]] = []
+    known = ring = 1 << source
+    while True:
+        ahead = 0
+        for node in members(ring):
+            ahead |= graph[node]
+        ring = ahead & ~known
+        if not ring:
+            break
+        known |= ring
+        rings.append((len(rings) + 1, ring))
+    apart = sum(1 << node for node in graph) & ~known
+    return rings if reached or not apart else [*rings, (len(graph), apart)]

@@ -1,0 +1,114 @@
+"""Familiar sets: those with whom a device has spent enough time.
+
+P. Hui, E. Yoneki, S. Y. Chan and J. Crowcroft, "Distributed Community Detection in Delay Tolerant Networks", MobiArch
+2007, as the Socio-Aware Overlay uses it (section 4.2 of its paper). A device adds up the time of its contacts with
+each other device; once the sum reaches a threshold T_th, the other is *familiar*, also in the middle of a contact.
+
+Nobody polls a clock for that: :meth:`FamiliarSet.meet` says when the threshold will be reached if the contact lasts
+that long, and the owner sets a timer.
+
+With a *window* only the last so many seconds count (section 4.4). While two are in contact their time within the window
+never falls: what leaves it at one end was a contact, and so is what comes in at the other. So there still is one
+instant at which the threshold is reached. Afterwards the sum shrinks, and who falls below the threshold is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from hunet.model import members
+
+if TYPE_CHECKING:
+    from hunet.model import Node, NodeSet
+
+__all__ = ["FamiliarSet"]
+
+
+class FamiliarSet:
+    """The familiar set of one device (the paper's F).
+
+    >>> familiar = FamiliarSet(threshold=100)
+    >>> familiar.meet(7, now=0), familiar.part(7, now=60)
+    (100.0, False)
+    >>> familiar.meet(7, now=1000)  # 60 s are behind them: 40 s to go
+    1040.0
+    >>> familiar.cross(7)
+    >>> familiar.nodes == 1 << 7
+    True
+    """
+
+    def __init__(self, threshold: float, window: float | None = None) -> None:
+        self.nodes: NodeSet = 0
+        self._threshold, self._window = threshold, window
+        self._since: dict[Node, float] = {}
+        self._total: dict[Node, float] = {}
+        """Time with each of those who are not familiar yet; where there is no window."""
+        self._contacts: dict[Node, deque[tuple[float, float]]] = {}
+        """Contacts that reach into the window; where there is one."""
+
+    def meet(self, peer: Node, now: float) -> float | None:
+        """A contact begins: when the peer becomes familiar if it lasts; None if it is familiar already."""
+        self._since[peer] = now
+        if self.nodes >> peer & 1:
+            return None
+        if self._window is None:
+            return now + max(0.0, self._threshold - self._total.get(peer, 0.0))
+        return self._crossing_in_window(peer, now)
+
+    def cross(self, peer: Node) -> None:
+        """The instant that :meth:`meet` gave has come, and the contact is still open."""
+        self.nodes |= 1 << peer
+        self._total.pop(peer, None)
+
+    def part(self, peer: Node, now: float) -> bool:
+        """The contact ends: whether the peer has become familiar by it, which the timer may miss by a rounding."""
+        since = self._since.pop(peer)
+        if self._window is not None:
+            self._contacts.setdefault(peer, deque()).append((since, now))
+        if self.nodes >> peer & 1:
+            return False
+        if self._window is None:
+            together = self._total[peer] = self._total.get(peer, 0.0) + now - since
+        else:
+            together = self._in_window(peer, now)
+        if together < self._threshold:
+            return False
+        self.cross(peer)
+        return True
+
+    def forget(self, now: float) -> NodeSet:
+        """Those who have just dropped out of the set because the window has moved on."""
+        gone = 0
+        if self._window is not None:
+            for peer in members(self.nodes):
+                # The rounding of long sums must not push out whoever has just come in.
+                if self._in_window(peer, now) < self._threshold * (1 - 1e-9):
+                    gone |= 1 << peer
+            self.nodes ^= gone
+        return gone
+
+    def _in_window(self, peer: Node, now: float) -> float:
+        """Time together in the last ``window`` seconds, an open contact included."""
+        assert self._window is not None
+        edge = now - self._window
+        past = self._contacts.get(peer, deque())
+        while past and past[0][1] <= edge:
+            past.popleft()
+        together = sum(end - max(start, edge) for start, end in past)
+        if peer in self._since:
+            together += now - max(self._since[peer], edge)
+        return together
+
+    def _crossing_in_window(self, peer: Node, now: float) -> float:
+        assert self._window is not None
+        missing = self._threshold - self._in_window(peer, now)
+        edge = now - self._window
+        # The sum grows while the window's far edge runs through time apart, and stands still while through a contact.
+        for start, end in self._contacts.get(peer, ()):
+            apart = max(0.0, start - edge)
+            if missing <= apart:
+                break
+            missing -= apart
+            now, edge = now + end - edge, end
+        return now + max(0.0, missing)

@@ -1,0 +1,59 @@
+"""A subscription list: who wants what, pieced together from what passes by word of mouth.
+
+A record says that somebody wants a topic, or no longer does, and since when. Of two records of the same person and
+topic the newer counts, whichever comes first; at one instant, the one that takes back. So lists can be merged in any
+order, any number of times, and end up the same (Socio-Aware Overlay, section 5.2: subscriptions and unsubscriptions
+travel by gossip towards the broker).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hunet.model import Node, NodeSet, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Record", "SubscriptionList"]
+
+Record = tuple[Node, Topic, bool, float]
+"""Subscriber, topic, whether it wants it (or no longer does), since when."""
+
+
+class SubscriptionList:
+    """Who wants what.
+
+    >>> wanted = SubscriptionList()
+    >>> wanted.update([(1, "news", True, 10.0), (2, "news", True, 5.0)])
+    [(1, 'news', True, 10.0), (2, 'news', True, 5.0)]
+    >>> wanted.update([(1, "news", False, 20.0), (2, "news", False, 1.0)])
+    [(1, 'news', False, 20.0)]
+    >>> bin(wanted.subscribers("news"))
+    '0b100'
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[tuple[Node, Topic], tuple[float, bool]] = {}
+        self._subscribers: dict[Topic, NodeSet] = {}
+
+    def update(self, records: Iterable[Record]) -> list[Record]:
+        """Take in records; returns those that were news."""
+        news = []
+        for record in records:
+            node, topic, wanted, time = record
+            known = self._records.get((node, topic))
+            if known is None or (time, not wanted) > (known[0], not known[1]):
+                self._records[node, topic] = (time, wanted)
+                others = self._subscribers.get(topic, 0) & ~(1 << node)
+                self._subscribers[topic] = others | wanted << node
+                news.append(record)
+        return news
+
+    def subscribers(self, topic: Topic) -> NodeSet:
+        """Those who want a topic."""
+        return self._subscribers.get(topic, 0)
+
+    def records(self) -> tuple[Record, ...]:
+        """Everything that is known, in a fixed order."""
+        return tuple((node, topic, wanted, time) for (node, topic), (time, wanted) in sorted(self._records.items()))
