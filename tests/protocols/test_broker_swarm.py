@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunet import Links, run
@@ -145,14 +145,14 @@ def test_brokers_take_turns() -> None:
 
 
 def test_vector_6_delegation_sends_for_an_ever_higher_utility() -> None:
-    """U = 0.05, 0.04, 0.06 and no match, in a table where the message is 10 s old at each meeting."""
-    net = Network("social-election", 5, replication="delegation", switching=0.0)
+    """U = 0.05, 0.04, 0.0625, the same again, and no match; the message is 10 s old at each meeting."""
+    net = Network("social-election", 6, replication="delegation", switching=0.0)
     for node in net.nodes:
         node.protocol.become("broker", 0.0)
     holder, *others = net.nodes
-    ages = (10.0, 15.0, 20 / 3, None)
+    ages = (10.0, 15.0, 6.0, 6.0, None)
     message = holder.publish("A", at=90)
-    for other, age, worth in zip(others, ages, (0.05, 0.05, 0.06, 0.06), strict=True):
+    for other, age, worth in zip(others, ages, (0.05, 0.05, 0.0625, 0.0625, 0.0625), strict=True):
         holder.protocol.table.drop_before(float("inf"))  # as if it had heard of nobody
         if age is not None:
             other.protocol.table.refresh({"A": 100 - age})
@@ -160,7 +160,7 @@ def test_vector_6_delegation_sends_for_an_ever_higher_utility() -> None:
         assert holder.protocol.buffer.copies[0].mark == pytest.approx(worth)
     assert net.packets() == ["0->1 m0", "0->3 m0"]
     assert net[1].protocol.buffer.copies[message.number].mark == pytest.approx(0.05)
-    assert net[3].protocol.buffer.copies[message.number].mark == pytest.approx(0.06)
+    assert net[3].protocol.buffer.copies[message.number].mark == pytest.approx(0.0625)
 
 
 def test_delegation_still_delivers() -> None:
@@ -209,6 +209,19 @@ def test_scores_between_zero_and_one_enter_the_utility() -> None:
     broker.meet(reader, at=20, seconds=10)
     assert reader.delivered == [first, second]
     assert reader.protocol.observations(40)["score"] == pytest.approx(1.1)
+
+
+def test_own_words_are_no_news_also_after_a_crash() -> None:
+    net = swarm("bb")
+    net[0].subscribe("A")
+    net[0].publish("A", at=0)
+    net[0].meet(net[1], at=1)
+    net[0].crash(at=2)
+    net[0].restart(at=3)
+    net[0].protocol.become("broker", 3)
+    net[0].meet(net[1], at=4)
+    assert net.packets() == ["0->1 m0", "1->0 m0"]
+    assert net[0].delivered == []
 
 
 # Buffers -----------------------------------------------------------------------------------------------------------
@@ -306,6 +319,7 @@ def test_own_publications_go_before_what_is_left_of_a_term() -> None:
     ex.connect(broker, at=10)
     net.advance(20)
     assert net.packets()[1:] == ["0->2 m1", "0->2 m0"]
+    assert (held(ex), held(broker)) == ([], [0, 1])
 
 
 def test_a_copy_that_the_broker_knows_stays_since_it_may_be_the_last() -> None:
@@ -354,6 +368,11 @@ def test_a_message_on_its_way_to_one_broker_is_not_given_to_another() -> None:
     author.disconnect(one, at=6)  # it takes ten seconds
     net.advance(30)
     assert (held(author), held(one), held(two)) == ([], [], [0])
+    author.connect(one, at=40)
+    author.publish("A", at=41)
+    net.advance(80)  # two sends its message on to nobody: it has not met one
+    assert len(held(one)) + len(held(two)) == 2
+    assert net.packets() == ["0->2 m0", "0->2 m1"] or net.packets() == ["0->2 m0", "0->1 m1"]
 
 
 def test_what_comes_into_custody_of_a_device_that_has_just_become_a_user_is_kept() -> None:
@@ -367,6 +386,7 @@ def test_what_comes_into_custody_of_a_device_that_has_just_become_a_user_is_kept
     assert (held(author), held(broker)) == ([], [0])
 
 
+@settings(max_examples=100)
 @given(
     crowds(),
     st.sampled_from([SocialElection, RandomBroker]),

@@ -51,6 +51,11 @@ _DELIVER, _PASS_ON, _LEFT_OVER = 0, 1, 2
 """What goes first: to those who want it; replication, or one's own publications; what is left of a term as broker."""
 
 
+Rank = tuple[int, float, float, int]
+"""What is sent first is what ranks highest: tier, utility, when it was created, number."""
+_NOTHING: Rank = (-3, 0.0, 0.0, 0)
+
+
 class SwarmParameters(Parameters, frozen=True):
     """What users and brokers do with messages and subscriptions."""
 
@@ -199,7 +204,6 @@ class BrokerSwarm(Protocol):
 
     def publish(self, message: Message, now: float) -> None:
         self.seen |= message.bit
-        self.delivered.add(message.number)  # one's own words are not news
         self._store(Copy(message), now)
 
     # Contacts -------------------------------------------------------------------------------------------------------
@@ -264,34 +268,38 @@ class BrokerSwarm(Protocol):
         """Put all that the neighbour may get and has not seen into queues."""
         link.offers = {}
         self.buffer.expire(now)
-        if self.role == link.role == USER and not self.parameters.direct_delivery:
-            return
         copies, seen, waiting = self.buffer.copies, link.seen, False
-        for topic, entries in self.buffer.by_topic.items():
-            if self.role == BROKER:
-                offer = self._offer(link, topic, False)
-                if offer:
-                    offer.entries = [entry for entry in entries if not seen >> entry[1] & 1]
-                    waiting = waiting or bool(offer.entries)
-                continue
+        for entries in self.buffer.by_topic.values():
             for entry in entries:
-                offer = self._offer(link, topic, copies[entry[1]].message.publisher == self.node)
+                offer = self._offer(link, copies[entry[1]].message)
                 if offer and not seen >> entry[1] & 1:
                     offer.entries.append(entry)
                     waiting = True
         if waiting:
             self.driver.wake(peer)
 
-    def _offer(self, link: Link, topic: Topic, own: bool) -> Offer | None:
-        """The queue for a topic (with a user, apart for its own publications), or None if the neighbour gets none."""
-        key = (topic, own)
+    def _offer_to_all(self, copy: Copy, but: Node | None = None) -> None:
+        """Let neighbours have a message that has just come in."""
+        message = copy.message
+        for peer, link in self.links.items():
+            if link.open and peer != but:
+                offer = self._offer(link, message)
+                if offer and message.number not in link.told and not link.seen >> message.number & 1:
+                    insort(offer.entries, copy.entry)
+                    self.driver.wake(peer)
+
+    def _offer(self, link: Link, message: Message) -> Offer | None:
+        """The queue for such messages (a user's own publications have their own), or None if none go there."""
+        own = self.role == USER and message.publisher == self.node
+        key = (message.topic, own)
         if key in link.offers:
             return link.offers[key]
-        offer = None
-        matches = link.table.matches(topic)
+        offer, matches = None, link.table.matches(message.topic)
         if self.role == USER and link.role == BROKER:
             offer = Offer(_PASS_ON if own else _LEFT_OVER, matches, custody=True)
-        elif any(matching_score(wanted, topic) for wanted in link.topics):
+        elif (self.role == BROKER or self.parameters.direct_delivery) and any(
+            matching_score(wanted, message.topic) for wanted in link.topics
+        ):
             offer = Offer(_DELIVER, matches)
         elif self.role == link.role == BROKER:
             climbing = self.parameters.replication == "delegation"
@@ -300,19 +308,6 @@ class BrokerSwarm(Protocol):
         link.offers[key] = offer
         return offer
 
-    def _offer_to_all(self, copy: Copy, but: Node | None = None) -> None:
-        """Let neighbours have a message that has just come in."""
-        message = copy.message
-        own = self.role == USER and message.publisher == self.node
-        users_apart = self.role == USER and not self.parameters.direct_delivery
-        for peer, link in self.links.items():
-            if not link.open or peer == but or (users_apart and link.role == USER):
-                continue
-            offer = self._offer(link, message.topic, own)
-            if offer and message.number not in link.told and not link.seen >> message.number & 1:
-                insort(offer.entries, copy.entry)
-                self.driver.wake(peer)
-
     # Transmission ---------------------------------------------------------------------------------------------------
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
@@ -320,35 +315,33 @@ class BrokerSwarm(Protocol):
         if link is None or not link.offers:
             return None
         self.buffer.expire(now)
-        copies, told = self.buffer.copies, link.told
-        best, best_rank = None, (0, 0.0, 0.0, 0)
+        best, best_rank = None, _NOTHING
         for offer in link.offers.values():
-            entries = offer.entries if offer else ()
-            while entries:
-                assert offer is not None
-                created, number = entries[-1]
-                copy = copies.get(number)
-                worth = utility(offer.matches, created, now)
-                if (
-                    copy is None
-                    or number in told
-                    or (offer.custody and number in self._under_way)
-                    or (offer.climbing and worth <= copy.mark)  # and so for the rest of the contact: utilities fall
-                ):
-                    offer.entries.pop()
-                    continue
-                rank = (-offer.tier, worth, created, number)
-                if best is None or rank > best_rank:
+            if offer and offer.entries:
+                rank = self._head(offer, link.told, now)
+                if rank > best_rank:
                     best, best_rank = offer, rank
-                break
         if best is None:
             return None
         number = best.entries.pop()[1]
-        copy = copies[number]
-        told.add(number)  # what the link loses is not tried again in this contact
+        link.told.add(number)  # what the link loses is not tried again in this contact
         if best.custody:
             self._under_way.add(number)
+        copy = self.buffer.copies[number]
         return Dispatch(1 << number, copy.hops + 1, best_rank[1] if best.climbing else copy.mark, best.custody)
+
+    def _head(self, offer: Offer, told: set[int], now: float) -> Rank:
+        """The rank of the best message in a queue; what cannot go any more leaves it on the way."""
+        copies, entries = self.buffer.copies, offer.entries
+        while entries:
+            created, number = entries[-1]
+            copy = copies.get(number)
+            if copy is not None and number not in told and not (offer.custody and number in self._under_way):
+                worth = utility(offer.matches, created, now)
+                if not offer.climbing or worth > copy.mark:
+                    return (-offer.tier, worth, created, number)
+            entries.pop()  # for the rest of the contact: marks only rise, and utilities only fall
+        return _NOTHING
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
         assert isinstance(packet, Dispatch)
@@ -396,8 +389,8 @@ class BrokerSwarm(Protocol):
 
     def _deliver(self, message: Message, hops: int) -> None:
         score = self._wants(message.topic)
-        if score and message.number not in self.delivered:
-            self.delivered.add(message.number)
+        if score and message.number not in self.delivered and message.publisher != self.node:
+            self.delivered.add(message.number)  # one's own words are no news, also when they come back after a crash
             self._score += score
             self.driver.deliver(message, hops)
 
