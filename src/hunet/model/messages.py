@@ -67,6 +67,8 @@ def members(messages: MessageSet) -> Sequence[int]:
     >>> members(0b1011)
     [3, 1, 0]
     """
+    if not messages:
+        return ()
     global _last_members  # noqa: PLW0603
     given, numbers = _last_members
     if messages is not given:  # on its way a packet's set is asked for several times in a row
