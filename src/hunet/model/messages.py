@@ -68,7 +68,7 @@ def members(messages: MessageSet) -> Sequence[int]:
     [3, 1, 0]
     """
     if not messages:
-        return ()
+        return []
     global _last_members  # noqa: PLW0603
     given, numbers = _last_members
     if messages is not given:  # on its way a packet's set is asked for several times in a row
