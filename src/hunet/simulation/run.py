@@ -118,11 +118,10 @@ def run(
 
 
 def _refuse_strangers(contacts: Contacts, workload: Workload, crashes: Sequence[Crash]) -> None:
-    named = [(said.node, f"publication '{said.id}'") for said in workload.publications]
-    named += [(wanted.node, f"a subscription to '{wanted.topic}'") for wanted in workload.subscriptions]
-    named += [(crash.node, "a crash") for crash in crashes]
-    for node, who in named:
-        if not 0 <= node < len(contacts.names):
-            raise ConfigurationError(
-                f"{who} names node {node}, but the contacts have nodes 0 to {len(contacts.names) - 1}"
-            )
+    nodes = range(len(contacts.names))
+    strangers = [(said.node, f"publication '{said.id}'") for said in workload.publications if said.node not in nodes]
+    strangers += [(w.node, f"a subscription to '{w.topic}'") for w in workload.subscriptions if w.node not in nodes]
+    strangers += [(crash.node, "a crash") for crash in crashes if crash.node not in nodes]
+    if strangers:
+        node, who = strangers[0]
+        raise ConfigurationError(f"{who} names node {node}, but the contacts have nodes 0 to {len(nodes) - 1}")
