@@ -28,6 +28,9 @@ PROTOCOLS = st.sampled_from(
         ("b-sub-p", {"decay_cycle": 4.0, "exact": True}),
         ("socialcast", {"period": 2.0, "hysteresis": 0.0}),
         ("socialcast-random", {"period": 2.0}),
+        ("mops", {"closeness": [[0, 1, 0.9], [1, 2, 0.8], [2, 3, 0.3], [3, 4, 0.9]], "later": [[9, [[0, 3, 0.7]]]]}),
+        ("mops", {"default_weight": 0.0, "buffer": 2, "closeness": [[0, 1, 0.6], [1, 2, 0.6], [0, 3, 0.2]]}),
+        ("k-nearest", {}),
     ]
 )
 LINKS = st.sampled_from([Links(), Links(rate=0.5), Links(rate=40, unit="bits/s"), Links(loss=0.3)])

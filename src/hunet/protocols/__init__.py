@@ -16,6 +16,8 @@ from hunet.model import ConfigurationError, did_you_mean
 from hunet.protocols.b_sub import BSub, BSubP
 from hunet.protocols.b_sub_baselines import BSubPull, BSubPush
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
+from hunet.protocols.k_nearest import KNearest
+from hunet.protocols.mops import Mops
 from hunet.protocols.pull import Pull
 from hunet.protocols.push import Push
 from hunet.protocols.socialcast import SocialCast, SocialCastRandom
@@ -33,6 +35,8 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "b-sub-p": BSubP,
     "b-sub-push": BSubPush,
     "b-sub-pull": BSubPull,
+    "mops": Mops,
+    "k-nearest": KNearest,
 }
 
 

@@ -43,6 +43,8 @@ from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, Topic
 if TYPE_CHECKING:
     from random import Random
 
+    from hunet.model import Contacts
+
 __all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen"]
 
 ID_BYTES = 8
@@ -156,6 +158,15 @@ class Protocol:
 
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
+
+    @classmethod
+    def prepare(cls, parameters: Any, contacts: Contacts, training: tuple[float, float]) -> Any:  # noqa: ARG003
+        """Complete the parameters by what an experimenter who has the whole trace gives all devices in advance.
+
+        ``training`` is the part of the trace (first and last second) in which devices only watch. A simulation asks
+        once, before it makes the devices; a live node has no trace and never does.
+        """
+        return parameters
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         self.node = node

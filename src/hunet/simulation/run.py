@@ -74,12 +74,13 @@ def run(
 
     def make(node: int, driver: Driver, starts: int) -> Protocol:
         def create(driver: Driver) -> Protocol:
-            return kind(node, chosen, driver, node_rng(seed, Stream.PROTOCOL, node, starts))
+            return kind(node, given, driver, node_rng(seed, Stream.PROTOCOL, node, starts))
 
         return log.recording(node, driver, create, starts) if log else create(driver)
 
     times = [said.time for said in workload.publications] + [crash.time for crash in crashes]
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
+    given = kind.prepare(chosen, contacts, (begin, begin + train * (end - begin)))
     name = {
         "contacts": {"sha256": contacts.fingerprint, "nodes": len(contacts.names), "about": contacts.about},
         "workload": {"sha256": workload.fingerprint, "about": workload.about},
@@ -96,7 +97,8 @@ def run(
         },
     }
     if log:
-        log.begin(name, contacts.names, messages)
+        # A replay has no contacts from which to prepare devices, so the log has what they were given.
+        log.begin({**name, "parameters": msgspec.to_builtins(given)}, contacts.names, messages)
     loss_rng = node_rng(seed, Stream.LINKS)
     engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes))
     engine.now = begin

@@ -24,6 +24,7 @@ from hunet.model import (
     from_mapping,
 )
 from hunet.simulation.community_workload import CommunityWorkload, community_workload
+from hunet.simulation.interval_workload import IntervalWorkload, draw_intervals
 from hunet.simulation.randomness import Stream, generator
 from hunet.simulation.real_interests import GroupWorkload, QuestionnaireWorkload, draw_groups, draw_questionnaires
 from hunet.simulation.tag_workload import TagWorkload, draw_tags
@@ -130,4 +131,5 @@ WORKLOADS: dict[str, WorkloadKind] = {
     "tags": WorkloadKind(TagWorkload, draw_tags),
     "questionnaires": WorkloadKind(QuestionnaireWorkload, draw_questionnaires),
     "groups": WorkloadKind(GroupWorkload, draw_groups),
+    "intervals": WorkloadKind(IntervalWorkload, draw_intervals),
 }

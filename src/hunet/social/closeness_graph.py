@@ -5,9 +5,9 @@ III.A.
 
 A *link* joins two people who have met; its closeness c is exp(-AVG² / 2σ²) of their mean separation (Eq. 1). A
 *virtual link* joins two people with a path of at most k links between them (Definition 2): its closeness ĉ is the
-largest product of closenesses over those paths, and that path is their *local connection*. Since -ln c is the separation
-squared over 2σ², the best path has the least sum of squared separations, whatever σ is. Closeness is at most 1, so that
-a best walk never needs to visit anybody twice.
+largest product of closenesses over those paths, and that path is their *local connection*. Since -ln c is the
+separation squared over 2σ², the best path has the least sum of squared separations, whatever σ is. Closeness is at most
+1, so that a best walk never needs to visit anybody twice.
 
 The graph is built from a closeness table, rows of (node, node, closeness): from contacts by :func:`closeness_table`, or
 by the pipeline's pair stage, which gives the same rows.
