@@ -13,7 +13,7 @@ from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 
 __all__ = ["SYSTEMS", "reproduce"]
 
-SYSTEMS = {"b-sub": "hunet.report.b_sub_claims"}
+SYSTEMS = {"b-sub": "hunet.report.b_sub_claims", "mops": "hunet.report.mops_claims"}
 """The systems whose evaluation can be done again, and the module that judges their claims."""
 
 _QUICK = 2

@@ -369,11 +369,13 @@ class Mops(WeightedCarrier):
                 self._served(number, peer)
 
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
-        """Sums over devices: list forwardings (Fig. 10), and what became of the structure."""
+        """Sums over devices: list forwardings (Fig. 10), the structure, and what decides closeness (section III.A)."""
+        decided = self.structure.graph.decided_for(self.node)
         return {
             "lists_sent": self._lists_sent,
             "communities": float(self.node == self.community),
             "brokers": float(bool(self.bridges)),
+            **{f"decided_by_{hops}": float(count) for hops, count in decided.items()},
         }
 
     # Over virtual links (section III.B) -----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from hunet.model.intervals import Interval
 
 __all__ = ["Claim", "Interval", "Runs", "claims_table", "has_runs", "replace_section"]
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
+Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
 Metric = str | Callable[[dict[str, Any]], float]
 """A column of a run, or a function of its row."""
 

@@ -88,21 +88,24 @@ class Neighbourhoods:
             seen |= self.near[peer]
         return seen & left
 
-    def degrees(self, left: int) -> Mapping[Node, float]:
-        """The degree of everybody left, over direct links to others left."""
-        links = self.graph.links
-        return {
-            node: sum(closeness for peer, closeness in links.get(node, {}).items() if left >> peer & 1)
-            for node in members(left)
-        }
-
     def initiators(self, left: int) -> list[Node]:
         """Those left whose degree is the highest in sight; of equal degrees the lowest number."""
-        degrees = self.degrees(left)
-        ranks = {node: place for place, node in enumerate(sorted(degrees, key=lambda node: (-degrees[node], node)))}
+        ranks = self._ranks(left, left)
         return [node for node in members(left)[::-1] if self._leads(node, left, ranks)]
 
-    def _leads(self, node: Node, left: int, ranks: Mapping[Node, int]) -> bool:
+    def initiates(self, node: Node, left: int) -> bool:
+        """Whether one of those left is an initiator: the same, asked by a device that knows what it can see."""
+        return self._leads(node, left, self._ranks(self.visible(node, left), left))
+
+    def _ranks(self, nodes: int, left: int) -> Mapping[Node, tuple[float, Node]]:
+        """The highest degree, over direct links to others left, has the lowest rank."""
+        links = self.graph.links
+        return {
+            node: (-sum(closeness for peer, closeness in links.get(node, {}).items() if left >> peer & 1), node)
+            for node in members(nodes)
+        }
+
+    def _leads(self, node: Node, left: int, ranks: Mapping[Node, tuple[float, Node]]) -> bool:
         mine = ranks[node]
         near = members(self.near.get(node, 0) & left)
         if any(ranks[peer] < mine for peer in near):  # most see somebody better right beside them

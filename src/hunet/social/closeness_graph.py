@@ -119,20 +119,23 @@ class ClosenessGraph:
 
     def decided_by(self) -> dict[int, float]:
         """The share of virtual links that is decided by a path of 1, 2, ..., k hops (section III.A)."""
-        counts = dict.fromkeys(range(1, self.hops + 1), 0)
-        for one in self.nodes:
-            for two, closeness in self.reach[one].items():
-                if one < two:
-                    if self.direct(one, two) == closeness:
-                        counts[1] += 1
-                    elif self.hops == 2:
-                        counts[2] += 1
-                    else:
-                        link = self.virtual(one, two)
-                        assert link is not None
-                        counts[len(link.path) - 1] += 1
+        rows = [self.decided_for(node) for node in self.nodes]
+        counts = {hops: sum(row[hops] for row in rows) for hops in range(1, self.hops + 1)}
         total = sum(counts.values())
         return {hops: count / total if total else 0.0 for hops, count in counts.items()}
+
+    def decided_for(self, one: Node) -> dict[int, int]:
+        """How many virtual links of a node to later ones are decided by a path of 1, 2, ..., k hops."""
+        counts = dict.fromkeys(range(1, self.hops + 1), 0)
+        for two, closeness in self.reach.get(one, {}).items():
+            if one < two:
+                hops = 1 if self.direct(one, two) == closeness else 2
+                if hops == 2 < self.hops:
+                    link = self.virtual(one, two)
+                    assert link is not None
+                    hops = len(link.path) - 1
+                counts[hops] += 1
+        return counts
 
 
 def closeness_table(separations: Separations, sigma: float | None = None) -> ClosenessTable:
