@@ -12,7 +12,7 @@ from hunet.protocols.mops import Errand, Mops, MopsParameters, Standing
 from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Relay
 from hunet.protocols.mops_structure import Structure, structure_of
 from hunet.protocols.weighted_carrier import Wants
-from hunet.social.closeness_graph import ClosenessGraph
+from hunet.social.closeness_graph import ClosenessGraph, closeness_table, mean_separations
 from hunet.testing import Network
 
 FIGURE_2 = [
@@ -363,6 +363,71 @@ def test_neighbors_give_what_they_carry_to_the_interested_only() -> None:
     net[2].protocol.interests_of_nearest[0] = ("A",)  # 2 would carry it for 0
     net[0].meet(net[2], at=320)
     assert net.packets() == ["4->0 m0"]
+
+
+# Devices that learn by themselves -------------------------------------------------------------------------------------
+
+
+def two_villages(begin: float, finish: float) -> list[tuple[int, int, float, float]]:
+    """People meet every 20 s at home, and 2 and 3 now and then on the way."""
+    rows = []
+    for step in range(int(begin), int(finish), 20):
+        for at, (one, two) in enumerate([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]):
+            rows.append((one, two, step + 1.0 + at, step + 1.5 + at))
+        if step % 100 == 0:
+            rows.append((2, 3, step + 12.0, step + 13.0))
+    return rows
+
+
+def live(net: Network, rows: list[tuple[int, int, float, float]]) -> None:
+    for one, two, start, end in rows:
+        net[one].meet(net[two], at=start, seconds=end - start)
+
+
+def central(rows: list[tuple[int, int, float, float]], begin: float, finish: float) -> Structure:
+    contacts = Contacts.from_records([(str(a), str(b), start, end) for a, b, start, end in rows])
+    return structure_of(closeness_table(mean_separations(contacts, begin, finish), 60.0))
+
+
+def test_devices_learn_by_themselves_what_an_experimenter_would_tell_them() -> None:
+    net = Network("mops", 6, learning="exchange", sigma=60.0)
+    net.phase("train")
+    live(net, two_villages(0, 400))
+    net.advance(400)
+    net.phase("operate")
+    assert [node.protocol.community for node in net.nodes] == list(range(6))  # nobody has talked yet
+    live(net, two_villages(400, 700))
+    known = central(two_villages(0, 400), 0, 400)
+    assert len(known.communities) == 2
+    for node in net.nodes:
+        assert node.protocol.structure.communities == known.communities
+        assert node.protocol.bridges == known.bridges(node.node)
+    net[5].subscribe("A", at=701)
+    live(net, two_villages(720, 820))
+    event = net[0].publish("A", at=830)
+    live(net, two_villages(900, 1000))
+    assert net[5].delivered == [event]
+    assert net[0].protocol.observations(1000)["hello_bytes"] > 0
+
+
+def test_devices_learn_again() -> None:
+    """At 1000 s 5 moves to the other village; structures are made anew every 500 s, of the last 400 s."""
+
+    def moved(begin: float, finish: float) -> list[tuple[int, int, float, float]]:
+        name = {5: 0, 0: 5}
+        rows = [(name.get(a, a), name.get(b, b), start, end) for a, b, start, end in two_villages(begin, finish)]
+        return [(min(a, b), max(a, b), start, end) for a, b, start, end in rows]
+
+    net = Network("mops", 6, learning="exchange", sigma=60.0, relearn=500.0, window=400.0)
+    live(net, two_villages(0, 1000) + moved(1000, 2000))
+    known = central(two_villages(0, 1000) + moved(1000, 2000), 1100, 1500)
+    assert [node.protocol.community for node in net.nodes] == [known.label(node) for node in range(6)]
+    assert known.members(5) != central(two_villages(0, 1000), 600, 1000).members(5)
+
+
+def test_learning_by_exchange_needs_a_common_scale() -> None:
+    with pytest.raises(ConfigurationError, match="sigma"):
+        Network("mops", 2, learning="exchange")
 
 
 # The paper's orders, small --------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ PROTOCOLS = st.sampled_from(
         ("socialcast-random", {"period": 2.0}),
         ("mops", {"closeness": [[0, 1, 0.9], [1, 2, 0.8], [2, 3, 0.3], [3, 4, 0.9]], "later": [[9, [[0, 3, 0.7]]]]}),
         ("mops", {"default_weight": 0.0, "buffer": 2, "closeness": [[0, 1, 0.6], [1, 2, 0.6], [0, 3, 0.2]]}),
+        ("mops", {"learning": "exchange", "sigma": 5.0, "relearn": 7.0, "window": 9.0}),
         ("k-nearest", {}),
     ]
 )

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.social.clique_communities import Communities, communities
+from hunet.social.clique_communities import communities
 from hunet.social.closeness_graph import ClosenessGraph
 from hunet.social.community_exchange import CommunityExchange, News
 from tests.social.test_clique_communities import tables

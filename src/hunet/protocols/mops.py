@@ -38,7 +38,7 @@ Where we depart from the paper, and why
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -46,6 +46,7 @@ from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, mem
 from hunet.protocols.carrier import BufferParameters, Carried
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Seen
 from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
+from hunet.protocols.mops_learning import Hello, Learner
 from hunet.protocols.mops_structure import Structure, structure_of
 from hunet.protocols.weighted_carrier import Wants, WeightedCarrier
 from hunet.social.closeness_graph import closeness_table, mean_separations
@@ -85,6 +86,9 @@ class MopsParameters(BufferParameters, frozen=True):
         | None
     ) = None
     edges: Annotated[Edges, about("which separations count at the ends of the training window")] = "both"
+    learning: Annotated[
+        Literal["central", "exchange"], about("who makes structures: an experimenter, or devices by hello messages")
+    ] = "central"
     relearn: Annotated[float, about("structures are made anew so often; none is never", unit="s", gt=0)] | None = None
     window: (
         Annotated[float, about("how far back a new structure looks; none: as long as training", unit="s", gt=0)] | None
@@ -95,6 +99,10 @@ class MopsParameters(BufferParameters, frozen=True):
     later: Annotated[
         tuple[tuple[float, Table], ...], about("tables that replace it, each from a time on; made by relearn")
     ] = ()
+
+    def __post_init__(self) -> None:
+        if self.learning == "exchange" and self.sigma is None:
+            raise ValueError("learning by exchange needs sigma: no device knows the mean separation of all")
 
 
 class Standing(Control, frozen=True, gc=False):
@@ -142,13 +150,15 @@ class Mops(WeightedCarrier):
         """The publisher's pub list: for its own messages, whom they were sent to or sent off to."""
         self._near: dict[Node, None] = {}
         """Everybody in contact, in the order in which contacts began."""
+        self.learner = self._learner() if parameters.learning == "exchange" else None
+        self._began = 0.0
         self._mine: Standing | None = None
         self._role = ""
         self._lists_sent = 0
 
     @classmethod
     def prepare(cls, parameters: MopsParameters, contacts: Contacts, training: tuple[float, float]) -> MopsParameters:
-        if parameters.closeness is not None or training[0] == training[1]:
+        if parameters.closeness is not None or training[0] == training[1] or parameters.learning == "exchange":
             return parameters
         begin, end = training
 
@@ -177,27 +187,38 @@ class Mops(WeightedCarrier):
     # Phases and structures ------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
+        self._began = now
         self._renew_list(now)
         self._tell_role()
         self._await_structure(now)
 
-    def phase(self, name: str, now: float) -> None:  # noqa: ARG002
+    def phase(self, name: str, now: float) -> None:
         self.training = name == "train"
         if self.training:  # contacts that begin at this instant have begun already: let nothing come of them
+            self._began = now
             for known in (self.standing, self.wants, self.known):
                 known.clear()
         else:
+            self._learn(now)
             self._greet_neighbours()
 
     def timer(self, tag: str, now: float) -> None:
         if tag == "relearn":
-            table = [table for time, table in self.parameters.later if time <= now][-1]
-            self.adopt(self._made_of(table), now)
+            if self.learner:
+                if not self.training:
+                    self._learn(now)
+                    self._greet_neighbours()
+            else:
+                table = [table for time, table in self.parameters.later if time <= now][-1]
+                self.adopt(self._made_of(table), now)
             self._await_structure(now)
 
     def adopt(self, structure: Structure, now: float) -> None:
         """Take a new place in a new structure, and tell those who are near."""
-        self.structure = structure
+        before = (self.community, self.structure.members(self.node), self.bridges)
+        self.structure = self.book.structure = structure
+        if before == (self.community, structure.members(self.node), self.bridges):
+            return
         self.book.place(structure)
         self._renew_list(now)
         self._tell_role()
@@ -207,8 +228,29 @@ class Mops(WeightedCarrier):
         p = self.parameters
         return structure_of(table, p.threshold, p.hops, p.pruning)
 
+    def _learner(self) -> Learner:
+        p = self.parameters
+        return Learner(self.node, threshold=p.threshold, hops=p.hops, pruning=p.pruning, sigma=p.sigma, edges=p.edges)
+
+    def _learn(self, now: float) -> None:
+        """A window is over; devices whose clocks agree count windows alike."""
+        if self.learner:
+            p = self.parameters
+            epoch = int(now // p.relearn) if p.relearn else 0
+            self.learner.begin(epoch, max(self._began, now - p.window) if p.window else self._began, now)
+            self._find_place(now)
+
+    def _find_place(self, now: float) -> None:
+        structure = self.learner.structure() if self.learner else None
+        if structure:
+            self.adopt(structure, now)
+
     def _await_structure(self, now: float) -> None:
-        times = [time for time, _ in self.parameters.later if time > now]
+        p = self.parameters
+        if p.learning == "exchange":
+            times = [(now // p.relearn + 1) * p.relearn] if p.relearn else []
+        else:
+            times = [time for time, _ in p.later if time > now]
         if times:
             self.driver.set_timer("relearn", times[0])
 
@@ -221,20 +263,27 @@ class Mops(WeightedCarrier):
     def _greet_neighbours(self) -> None:
         self._mine, self._greeting = None, ()
         for peer in self._near:
-            for packet in self._greet():
+            for packet in self._greet() + self._hello(peer):
                 self.driver.send(peer, packet)
             if peer in self.standing:  # it has changed places a moment earlier
                 self._answer(peer, self.standing[peer])
 
     # Contacts and lists (section IV.B) ------------------------------------------------------------------------------
 
-    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         self._near[peer] = None
-        return () if self.training else self._greet()
+        if self.learner:
+            self.learner.history.start(peer, now)
+        if self.training:
+            return ()
+        hello = self._hello(peer)
+        return self._greet() + hello if hello else self._greet()
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self._near.pop(peer, None)
+        if self.learner:
+            self.learner.history.end(peer, now)
         self.standing.pop(peer, None)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -248,6 +297,10 @@ class Mops(WeightedCarrier):
             self._renew_list(now)
         elif isinstance(packet, Relay):
             self.book.hear_relay(peer, packet)
+        elif isinstance(packet, Hello):
+            if self.learner and not self.training:
+                self.learner.hear(packet)
+                self._find_place(now)
         else:
             super().receive(peer, packet, now)
             if isinstance(packet, Errand):
@@ -266,6 +319,9 @@ class Mops(WeightedCarrier):
         if standing.community == self.community:
             return self.book.for_neighbours() if self.bridges else self.book.for_itself()
         return self.book.for_outsiders() if self._pair_up(standing) else self.book.for_itself()
+
+    def _hello(self, peer: Node) -> tuple[Control, ...]:
+        return self.learner.hello(peer) if self.learner else ()
 
     def _greet(self) -> tuple[Control, ...]:
         if not self._greeting:  # it stays the same until this device sees or learns something new
@@ -375,6 +431,8 @@ class Mops(WeightedCarrier):
             "lists_sent": self._lists_sent,
             "communities": float(self.node == self.community),
             "brokers": float(bool(self.bridges)),
+            "hellos": self.learner.hellos if self.learner else 0,
+            "hello_bytes": self.learner.hello_bytes if self.learner else 0,
             **{f"decided_by_{hops}": float(count) for hops, count in decided.items()},
         }
 

@@ -4,13 +4,13 @@ F. Li and J. Wu, "MOPS", ICDCS 2009, appendix. "In the l-th round, a node sends 
 closeness value in the hello message to each of its encountered neighbors"; after 2k rounds it knows what is 2k + 1 hops
 away, and that is all it needs to tell whether it is an initiator and which community it makes.
 
-Theory of operation. Every device knows the closeness of its own links: its *row*. Rows travel from device to device when
-they meet, at most 2k hops far. Communities are formed in rounds as in ``clique_communities``; but a device decides for
-itself alone, and only when it knows enough: all rows up to 2k hops away, and of everybody who matters to it (whom it can
-see, and their neighbours) whether a community had taken them before this round. So everybody tells how far it has got:
-the rounds that it has decided, and those after which it is still free because all who could have taken it have decided
-and did not. This and the communities travel like rows, without a limit. The decisions are then those of the central
-computation, whatever the order in which people meet, and when all is heard the communities are the same.
+Theory of operation. Every device knows the closeness of its own links: its *row*. Rows travel from device to device
+when they meet, at most 2k hops far. Communities are formed in rounds as in ``clique_communities``; but a device decides
+for itself alone, and only when it knows enough: all rows up to 2k hops away, and of everybody who matters to it (whom
+it can see, and their neighbours) whether a community had taken them before this round. So everybody tells how far it
+has got: the rounds that it has decided, and those after which it is still free because all who could have taken it have
+decided and did not. This and the communities travel like rows, without a limit. The decisions are then those of the
+central computation, whatever the order in which people meet, and when all is heard the communities are the same.
 
 What is learnt belongs to an *epoch*: rows of different training windows are not mixed, and news of another epoch than
 the own are not heard.
@@ -96,12 +96,12 @@ class CommunityExchange:
     @property
     def graph(self) -> ClosenessGraph | None:
         """The part of the network that this device needs to know, once it does."""
-        return self._near and self._near.graph
+        return self._near.graph if self._near else None
 
     def _known_graph(self) -> ClosenessGraph:
         pairs = {
             (min(row.owner, peer), max(row.owner, peer)): closeness
-            for row in self.rows.values()
+            for _, row in sorted(self.rows.items())
             for peer, closeness in row.links
         }
         table = [(one, two, closeness) for (one, two), closeness in sorted(pairs.items())]
