@@ -8,8 +8,10 @@ import pytest
 
 from hunet import Contacts, Links, Publication, Subscription, Workload, make_workload, make_world, run
 from hunet.model import ConfigurationError
-from hunet.protocols.mops import Errand, Mops, MopsParameters, Standing
+from hunet.protocols.mops import Mops, Standing
+from hunet.protocols.mops_errands import Errand
 from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Relay
+from hunet.protocols.mops_parameters import MopsParameters
 from hunet.protocols.mops_structure import Structure, structure_of
 from hunet.protocols.weighted_carrier import Wants
 from hunet.social.closeness_graph import ClosenessGraph, closeness_table, mean_separations

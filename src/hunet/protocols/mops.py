@@ -38,19 +38,16 @@ Where we depart from the paper, and why
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-import msgspec
-
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
-from hunet.protocols.carrier import BufferParameters, Carried
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, members
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Seen
+from hunet.protocols.mops_errands import Errand, Errands
 from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.protocols.mops_learning import Hello, Learner
+from hunet.protocols.mops_parameters import MopsParameters, Table, prepared
 from hunet.protocols.mops_structure import Structure, structure_of
 from hunet.protocols.weighted_carrier import Wants, WeightedCarrier
-from hunet.social.closeness_graph import closeness_table, mean_separations
-from hunet.social.contact_history import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,51 +55,10 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-__all__ = ["Errand", "Mops", "MopsParameters", "Standing"]
+__all__ = ["Mops", "Standing"]
 
-Table = tuple[tuple[int, int, float], ...]
 _TICK = 1e-6
 """Two lists of one device are at least so far apart (s)."""
-
-
-class MopsParameters(BufferParameters, frozen=True):
-    """MOPS's parameters."""
-
-    threshold: Annotated[
-        float, about("closeness of local neighbours", symbol="T", source="section V.B", ge=0, le=1)
-    ] = 0.5
-    hops: Annotated[int, about("longest path of a virtual link", symbol="k", source="section V.A", ge=1, le=4)] = 2
-    pruning: Annotated[
-        float, about("share of a pair's flow at which other gateways suffice", symbol="B", source="section V.A", ge=0)
-    ] = 0.8
-    alpha: Annotated[
-        float, about("weight of interests nearby against those beyond", symbol="α", source="section V.A", ge=0, le=1)
-    ] = 0.99
-    default_weight: Annotated[
-        float, about("weight of what nobody is known to want, for brokers", source="section IV.C, V.B", ge=0)
-    ] = 1e-5
-    sigma: (
-        Annotated[float, about("scale of separations; none is their mean", symbol="σ", unit="s", source="V.A", gt=0)]
-        | None
-    ) = None
-    edges: Annotated[Edges, about("which separations count at the ends of the training window")] = "both"
-    learning: Annotated[
-        Literal["central", "exchange"], about("who makes structures: an experimenter, or devices by hello messages")
-    ] = "central"
-    relearn: Annotated[float, about("structures are made anew so often; none is never", unit="s", gt=0)] | None = None
-    window: (
-        Annotated[float, about("how far back a new structure looks; none: as long as training", unit="s", gt=0)] | None
-    ) = None
-    closeness: (
-        Annotated[Table, about("closeness of pairs, if known in advance; none: of the training phase")] | None
-    ) = None
-    later: Annotated[
-        tuple[tuple[float, Table], ...], about("tables that replace it, each from a time on; made by relearn")
-    ] = ()
-
-    def __post_init__(self) -> None:
-        if self.learning == "exchange" and self.sigma is None:
-            raise ValueError("learning by exchange needs sigma: no device knows the mean separation of all")
 
 
 class Standing(Control, frozen=True, gc=False):
@@ -120,12 +76,6 @@ class Standing(Control, frozen=True, gc=False):
         return ID_BYTES * (2 + len(self.bridges)) + (self.origins.bit_length() + 7) // 8
 
 
-class Errand(Carried, frozen=True, gc=False):
-    """One message, and the ways that it shall be sent on from the receiver: the local connections' rest."""
-
-    ways: tuple[tuple[Node, ...], ...]
-
-
 class Mops(WeightedCarrier):
     """Send inside your community, collect for it outside, by weight."""
 
@@ -140,10 +90,7 @@ class Mops(WeightedCarrier):
         self.standing: dict[Node, Standing] = {}
         """What neighbours have told of themselves."""
         self.published: MessageSet = 0
-        self.errands: dict[int, dict[Node, set[tuple[Node, ...]]]] = {}
-        """For each message that is to travel over others: to whom next, and the rest of the ways after that."""
-        self._errands_by: dict[Node, MessageSet] = {}
-        """The same by next hop."""
+        self.errands = Errands()
         self.only_carried: MessageSet = 0
         """What this device holds for an errand and nothing else."""
         self._sent_to: dict[int, set[Node]] = {}
@@ -158,21 +105,7 @@ class Mops(WeightedCarrier):
 
     @classmethod
     def prepare(cls, parameters: MopsParameters, contacts: Contacts, training: tuple[float, float]) -> MopsParameters:
-        if parameters.closeness is not None or training[0] == training[1] or parameters.learning == "exchange":
-            return parameters
-        begin, end = training
-
-        def table(start: float, finish: float) -> Table:
-            return closeness_table(mean_separations(contacts, start, finish, parameters.edges), parameters.sigma)
-
-        later: list[tuple[float, Table]] = []
-        if parameters.relearn:
-            window = parameters.window or end - begin
-            now = end + parameters.relearn
-            while now < contacts.span[1]:
-                later.append((now, table(max(begin, now - window), now)))
-                now += parameters.relearn
-        return msgspec.structs.replace(parameters, closeness=table(begin, end), later=tuple(later))
+        return prepared(parameters, contacts, training)
 
     @property
     def community(self) -> Node:
@@ -412,15 +345,15 @@ class Mops(WeightedCarrier):
         return self.packet(chosen, peer) if chosen else None
 
     def packet(self, messages: MessageSet, peer: Node) -> Data:
-        errands = messages & self._errands_by.get(peer, 0)
+        errands = messages & self.errands.by(peer)
         if errands:  # they go one by one
             errand = self.driver.messages.soonest(errands)
-            return Errand(errand, self.next_hops(errand), tuple(sorted(self.errands[errand.bit_length() - 1][peer])))
+            return Errand(errand, self.next_hops(errand), self.errands.ways(errand.bit_length() - 1, peer))
         return super().packet(messages, peer)
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
         super().sent(peer, packet, arrived, now)
-        if arrived and (self.errands or self._sent_to):
+        if arrived:
             for number in members(packet.messages):
                 self._served(number, peer)
 
@@ -450,11 +383,9 @@ class Mops(WeightedCarrier):
                     self._add_errand(message.number, way[1:])
 
     def _add_errand(self, number: int, way: tuple[Node, ...]) -> None:
-        hop = way[0]
-        self.errands.setdefault(number, {}).setdefault(hop, set()).add(way[1:])
-        self._errands_by[hop] = self._errands_by.get(hop, 0) | 1 << number
-        if hop in self.known:
-            self.driver.wake(hop)
+        self.errands.add(number, way)
+        if way[0] in self.known:
+            self.driver.wake(way[0])
 
     def _take_errand(self, packet: Errand, now: float) -> None:
         if not self.buffer.held(now) & packet.messages:
@@ -468,7 +399,7 @@ class Mops(WeightedCarrier):
 
     def _errands_due(self, peer: Node, now: float) -> MessageSet:
         """The messages to be handed to a peer for others; those that are gone, or that it has, are forgotten."""
-        waiting = self._errands_by.get(peer, 0)
+        waiting = self.errands.by(peer)
         if not waiting:
             return 0
         due = waiting & self.buffer.held(now) & ~self.known[peer]
@@ -480,16 +411,6 @@ class Mops(WeightedCarrier):
         """A peer has a message: errands by it and for it are done."""
         if number in self._sent_to:
             self._sent_to[number].add(peer)
-        hops = self.errands.get(number)
-        if hops is None:
-            return
-        for hop in list(hops):
-            hops[hop] = set() if hop == peer else {way for way in hops[hop] if not way or way[-1] != peer}
-            if not hops[hop]:
-                del hops[hop]
-                self._errands_by[hop] &= ~(1 << number)
-        if not hops:
-            del self.errands[number]
-            if self.only_carried >> number & 1:
-                self.only_carried ^= 1 << number
-                self.buffer.remove(self.driver.messages[number], "handover")
+        if self.errands.done(number, peer) and self.only_carried >> number & 1:
+            self.only_carried ^= 1 << number
+            self.buffer.remove(self.driver.messages[number], "handover")
