@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hunet
+from hunet.protocols import PROTOCOLS, Packet
 
 SOURCE = Path(hunet.__file__).parent
 ROOMS = {
@@ -109,3 +110,17 @@ def test_a_module_says_what_it_is_and_what_it_offers(name: str) -> None:
         thing = getattr(module, public)
         if inspect.isclass(thing) or inspect.isfunction(thing):
             assert inspect.getdoc(thing), f"{name}.{public} has no docstring"
+
+
+def test_no_two_packets_share_a_name() -> None:
+    """Logs and wires tell packets by the names of their classes."""
+    assert PROTOCOLS  # all systems are imported
+    waiting: list[type[Packet]] = [Packet]
+    seen: dict[str, str] = {}
+    while waiting:
+        kind = waiting.pop()
+        waiting.extend(kind.__subclasses__())
+        if kind.__module__.startswith("hunet."):
+            assert kind.__name__ not in seen, f"{kind.__module__} and {seen[kind.__name__]} both have {kind.__name__}"
+            seen[kind.__name__] = kind.__module__
+    assert len(seen) > 10

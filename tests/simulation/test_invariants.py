@@ -32,6 +32,10 @@ PROTOCOLS = st.sampled_from(
         ("social-election", {"window": 8.0, "lower_bound": 1, "upper_bound": 1, "buffer": 2}),
         ("social-election", {"window": 8.0, "lower_bound": 1, "replication": "delegation", "self_promotion": True}),
         ("random-broker", {"cycle": 5.0, "share": 0.5, "direct_delivery": True}),
+        ("mops", {"closeness": [[0, 1, 0.9], [1, 2, 0.8], [2, 3, 0.3], [3, 4, 0.9]], "later": [[9, [[0, 3, 0.7]]]]}),
+        ("mops", {"default_weight": 0.0, "buffer": 2, "closeness": [[0, 1, 0.6], [1, 2, 0.6], [0, 3, 0.2]]}),
+        ("mops", {"learning": "exchange", "sigma": 5.0, "relearn": 7.0, "window": 9.0}),
+        ("k-nearest", {}),
     ]
 )
 LINKS = st.sampled_from([Links(), Links(rate=0.5), Links(rate=40, unit="bits/s"), Links(loss=0.3)])

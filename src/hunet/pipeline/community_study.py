@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hunet.model import Contacts, Message, NodeSet
-    from hunet.protocols.contract import Trial
+    from hunet.protocols.contract import Experiment
 
 __all__ = ["CommunityStudy", "CommunityStudyParameters", "graph_figures", "pair_figures"]
 
@@ -62,12 +62,8 @@ class CommunityStudy(Protocol):
     Parameters: ClassVar[type[Parameters]] = CommunityStudyParameters
 
     @classmethod
-    def prepare(
-        cls,
-        parameters: CommunityStudyParameters,
-        contacts: Contacts,
-        trial: Trial,  # noqa: ARG003
-    ) -> CommunityStudyParameters:
+    def prepare(cls, parameters: CommunityStudyParameters, experiment: Experiment) -> CommunityStudyParameters:
+        contacts = experiment.contacts
         figures = {
             "graph": graph_figures(contacts, parameters.least_contacts),
             "pairs": pair_figures(contacts),

@@ -16,6 +16,8 @@ from hunet.model import ConfigurationError, did_you_mean
 from hunet.protocols.b_sub import BSub, BSubP
 from hunet.protocols.b_sub_baselines import BSubPull, BSubPush
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
+from hunet.protocols.k_nearest import KNearest
+from hunet.protocols.mops import Mops
 from hunet.protocols.pull import Pull
 from hunet.protocols.push import Push
 from hunet.protocols.random_broker import RandomBroker
@@ -39,6 +41,8 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "b-sub-pull": BSubPull,
     "social-election": SocialElection,
     "random-broker": RandomBroker,
+    "mops": Mops,
+    "k-nearest": KNearest,
 }
 
 

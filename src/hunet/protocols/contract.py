@@ -34,7 +34,7 @@ same actions on any machine.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing import Protocol as StructuralType
 
 import msgspec
@@ -46,14 +46,21 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Have", "Interests", "Packet", "Protocol", "Seen", "Trial"]
+__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Experiment", "Have", "Interests", "Packet", "Protocol", "Seen"]
 
 ID_BYTES = 8
 """What one message id costs in a control packet."""
 
 
-Trial = Callable[[str, dict[str, Any]], dict[str, float]]
-"""Runs a protocol by name with these parameters, without messages; gives what its devices observed, summed up."""
+class Experiment(NamedTuple):
+    """What an experimenter knows before the devices begin."""
+
+    contacts: Contacts
+    training: tuple[float, float]
+    """The part of the trace, first and last second, in which devices only watch."""
+    trial: Callable[[str, dict[str, Any]], dict[str, float]]
+    """Runs a protocol by name with these parameters, without messages; gives what its devices observed, summed up.
+    With it a baseline can match its parameters to how another protocol fares on these contacts."""
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
@@ -163,13 +170,14 @@ class Protocol:
 
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
+    unnamed: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that ``prepare`` computes from the contacts and that are too long for the name of a run."""
 
     @classmethod
-    def prepare(cls, parameters: Any, contacts: Contacts, trial: Trial) -> Any:  # noqa: ARG003
+    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:  # noqa: ARG003
         """Complete the parameters by what an experimenter who has the whole trace gives all devices in advance.
 
-        A baseline may match its own to how another protocol fares on these contacts, which ``trial`` tells. A
-        simulation asks once, before it makes the devices; a live node has no trace and never does.
+        A simulation asks once, before it makes the devices; a live node has no trace and never does.
         """
         return parameters
 

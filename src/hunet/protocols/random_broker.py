@@ -22,13 +22,11 @@ import msgspec
 
 from hunet.model import ConfigurationError, Node, Parameters, about
 from hunet.protocols.broker_swarm import BROKER, USER, BrokerSwarm
-from hunet.protocols.contract import Control, Driver, Trial
+from hunet.protocols.contract import Control, Driver, Experiment
 from hunet.protocols.social_election import SocialElectionParameters
 
 if TYPE_CHECKING:
     from random import Random
-
-    from hunet.model import Contacts
 
 __all__ = ["RandomBroker", "RandomBrokerParameters"]
 
@@ -62,11 +60,11 @@ class RandomBroker(BrokerSwarm):
         self._cycles = 0
 
     @classmethod
-    def prepare(cls, parameters: Any, contacts: Contacts, trial: Trial) -> Any:  # noqa: ARG003
+    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
         if parameters.share is not None:
             return parameters
         own = {field.name for field in msgspec.structs.fields(SocialElectionParameters)}
-        seen = trial("social-election", {name: getattr(parameters, name) for name in sorted(own)})
+        seen = experiment.trial("social-election", {name: getattr(parameters, name) for name in sorted(own)})
         if not seen["watched"]:
             raise ConfigurationError(
                 f"the contacts end within the first window ({parameters.window:g} s), before social election has a "

@@ -48,7 +48,7 @@ import msgspec
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier
-from hunet.protocols.contract import Control, Data, Driver, Packet, Seen, Trial
+from hunet.protocols.contract import Control, Data, Driver, Experiment, Packet, Seen
 from hunet.protocols.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
 from hunet.protocols.socio_aware_packets import BrokerNews, CommunityNews, Direct, Handed, Purpose, SubscriptionNews
 from hunet.social.broker_directory import BrokerDirectory
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-    from hunet.model import Contacts
     from hunet.social.subscription_list import Record
 
 __all__ = ["DetectionParameters", "OverlayParameters", "Place", "SocioAwareOverlay"]
@@ -114,9 +113,10 @@ class SocioAwareOverlay(Carrier):
     tells_interests: ClassVar[bool] = False
 
     @classmethod
-    def prepare(cls, parameters: OverlayParameters, contacts: Contacts, trial: Trial) -> OverlayParameters:  # noqa: ARG003
+    def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
         if parameters.mode == "online" or parameters.communities is not None:
             return parameters
+        contacts = experiment.contacts
         known = freeze(
             contacts,
             parameters,

@@ -17,6 +17,7 @@ import numpy as np
 
 from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
 from hunet.protocols import Protocol, protocol_class
+from hunet.protocols.contract import Experiment
 from hunet.simulation.engine import Engine, Links
 from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.schedule import Crash, Schedule, play
@@ -73,24 +74,26 @@ def run(
         shown = run(contacts, silent, name, seed=seed, links=links, crashes=crashes, train=train, **given)
         return dict(shown.summary["observed"])
 
-    chosen = kind.prepare(from_mapping(kind.Parameters, parameters), contacts, trial)
+    chosen = from_mapping(kind.Parameters, parameters)
     messages = Catalogue()
     for said in workload.publications:
         messages.add(said.id, said.topic, said.node, said.time, said.size, said.ttl)
 
     def make(node: int, driver: Driver, starts: int) -> Protocol:
         def create(driver: Driver) -> Protocol:
-            return kind(node, chosen, driver, node_rng(seed, Stream.PROTOCOL, node, starts))
+            return kind(node, given, driver, node_rng(seed, Stream.PROTOCOL, node, starts))
 
         return log.recording(node, driver, create, starts) if log else create(driver)
 
     times = [said.time for said in workload.publications] + [crash.time for crash in crashes]
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
+    given = kind.prepare(chosen, Experiment(contacts, (begin, begin + train * (end - begin)), trial))
+    named = msgspec.to_builtins(given) | {field: getattr(chosen, field) for field in kind.unnamed}
     name = {
         "contacts": {"sha256": contacts.fingerprint, "nodes": len(contacts.names), "about": contacts.about},
         "workload": {"sha256": workload.fingerprint, "about": workload.about},
         "protocol": protocol if isinstance(protocol, str) else f"{kind.__module__}:{kind.__qualname__}",
-        "parameters": msgspec.to_builtins(chosen),
+        "parameters": named,
         "links": msgspec.to_builtins(links),
         "crashes": [list(crash) for crash in crashes],
         "train": train,
@@ -102,7 +105,8 @@ def run(
         },
     }
     if log:
-        log.begin(name, contacts.names, messages)
+        # A replay has no contacts from which to prepare devices, so the log has what they were given.
+        log.begin({**name, "parameters": msgspec.to_builtins(given)}, contacts.names, messages)
     loss_rng = node_rng(seed, Stream.LINKS)
     engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes))
     engine.now = begin

@@ -24,6 +24,7 @@ from hunet.model import (
     from_mapping,
 )
 from hunet.simulation.community_workload import CommunityWorkload, community_workload
+from hunet.simulation.interval_workload import IntervalWorkload, draw_intervals
 from hunet.simulation.overlay_workload import OverlayWorkload, draw_overlay
 from hunet.simulation.randomness import Stream, generator
 from hunet.simulation.real_interests import GroupWorkload, QuestionnaireWorkload, draw_groups, draw_questionnaires
@@ -136,4 +137,5 @@ WORKLOADS: dict[str, WorkloadKind] = {
     "questionnaires": WorkloadKind(QuestionnaireWorkload, draw_questionnaires),
     "groups": WorkloadKind(GroupWorkload, draw_groups),
     "types": WorkloadKind(TypeWorkload, draw_types),
+    "intervals": WorkloadKind(IntervalWorkload, draw_intervals),
 }

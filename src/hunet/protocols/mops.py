@@ -1,0 +1,417 @@
+"""MOPS: mobile community-based publish/subscribe.
+
+F. Li and J. Wu, "MOPS: Providing Content-Based Service in Disruption-Tolerant Networks", ICDCS 2009.
+
+Theory of operation. From whom people met in a training period follows how close they are (section II.B), and from that
+*communities* in which everybody is close to everybody, directly or over a few hops (section III.A), and *brokers* on
+their borders (section IV.D). Inside a community interest lists are broadcast, and a publisher sends an event to those
+who want it: hand to hand when they meet, or over the people on the best path to them (section III.B). Between
+communities brokers exchange what their communities want, and collect events by weight (section IV, see
+``mops_interests``): first for their own people, then for the communities beyond. A contact carries only so much, so the
+weights decide what is carried. What nobody is known to want a broker takes last, by its default weight, or not at all.
+
+When two meet, each tells its community, the pairs of communities that it brokers, which lists it knows, and what it has
+seen. Then each answers with the interest list that is meant for such a peer:
+
+=============================================  =======================================================================
+the peer is                                    it gets
+=============================================  =======================================================================
+of the same community                          self interests (weight 1), or a broker's list by Eq. 5; the lists of
+                                               others if the two do not know the same; among brokers a relay list
+of another, both broker this pair              a list by Eq. 6, and the internal list
+of another, otherwise                          self interests
+=============================================  =======================================================================
+
+Structures are made by an experimenter who has the trace (``learning = "central"``, as in the paper's simulation) and do
+not change, unless ``relearn`` says how often they are made anew, of the last ``window`` seconds. With ``learning =
+"exchange"`` devices make them themselves (``hunet.social.community_exchange``).
+
+Where we depart from the paper, and why
+- Two who are not both brokers of their pair still tell each other their own interests: section II.C says that any two
+  exchange interest lists, section IV.B leaves this case out.
+- Eq. 6 is used as printed, not as section IV.B repeats it (see ``mops_interests``).
+- An event on its way over a virtual link has the weight of neither list; it goes after what the peer asks for itself
+  and before what it takes by default. Who carries it for others only gives it to them and forgets it then.
+- Lists are renewed when contacts begin. While one lasts, only changed subscriptions are told.
+- Without a training phase nothing is known: everybody is a community of one and asks for the own interests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, members
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Seen
+from hunet.protocols.mops_errands import Errand, Errands
+from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
+from hunet.protocols.mops_learning import Learner, Neighbourhood
+from hunet.protocols.mops_parameters import MopsParameters, Table, prepared
+from hunet.protocols.mops_structure import Structure, structure_of
+from hunet.protocols.weighted_carrier import Wants, WeightedCarrier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
+    from hunet.protocols.contract import Experiment
+
+__all__ = ["LocalStanding", "Mops"]
+
+_TICK = 1e-6
+"""Two lists of one device are at least so far apart (s)."""
+
+
+class LocalStanding(Control, frozen=True, gc=False):
+    """Where the sender stands: its community, those to which it is a broker, and which lists of its own it knows."""
+
+    community: Node
+    bridges: tuple[Node, ...]
+    origins: int
+    """Whose lists it knows, as a set of nodes."""
+    versions: int
+    """A checksum of their times."""
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * (2 + len(self.bridges)) + (self.origins.bit_length() + 7) // 8
+
+
+class Mops(WeightedCarrier):
+    """Send inside your community, collect for it outside, by weight."""
+
+    Parameters: ClassVar[type[Parameters]] = MopsParameters
+    unnamed: ClassVar[frozenset[str]] = frozenset({"closeness", "later"})
+
+    def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.training = False
+        self.book = InterestBook(node, parameters.alpha, parameters.default_weight)
+        self.structure = self._made_of(parameters.closeness or ())
+        self.book.place(self.structure)
+        self.standing: dict[Node, LocalStanding] = {}
+        """What neighbours have told of themselves."""
+        self.published: MessageSet = 0
+        self.errands = Errands()
+        self.only_carried: MessageSet = 0
+        """What this device holds for an errand and nothing else."""
+        self._sent_to: dict[int, set[Node]] = {}
+        """The publisher's pub list: for its own messages, whom they were sent to or sent off to."""
+        self._near: dict[Node, None] = {}
+        """Everybody in contact, in the order in which contacts began."""
+        self.learner = self._learner() if parameters.learning == "exchange" else None
+        self._began = 0.0
+        self._mine: LocalStanding | None = None
+        self._role = ""
+        self._lists_sent = 0
+
+    @classmethod
+    def prepare(cls, parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
+        return prepared(parameters, experiment.contacts, experiment.training)
+
+    @property
+    def community(self) -> Node:
+        """The label of this device's community."""
+        return self.structure.label(self.node)
+
+    @property
+    def bridges(self) -> tuple[Node, ...]:
+        """The communities to which this device is a broker."""
+        return self.structure.bridges(self.node)
+
+    # Phases and structures ------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        self._began = now
+        self._renew_list(now)
+        self._tell_role()
+        self._await_structure(now)
+
+    def phase(self, name: str, now: float) -> None:
+        self.training = name == "train"
+        if self.training:  # contacts that begin at this instant have begun already: let nothing come of them
+            self._began = now
+            for known in (self.standing, self.wants, self.known):
+                known.clear()
+        else:
+            self._learn(now)
+            self._greet_neighbours()
+
+    def timer(self, tag: str, now: float) -> None:
+        if tag == "relearn":
+            if self.learner:
+                if not self.training:
+                    self._learn(now)
+                    self._greet_neighbours()
+            else:
+                table = [table for time, table in self.parameters.later if time <= now][-1]
+                self.adopt(self._made_of(table), now)
+            self._await_structure(now)
+
+    def adopt(self, structure: Structure, now: float) -> None:
+        """Take a new place in a new structure, and tell those who are near."""
+        before = (self.community, self.structure.members(self.node), self.bridges)
+        self.structure = self.book.structure = structure
+        if before == (self.community, structure.members(self.node), self.bridges):
+            return
+        self.book.place(structure)
+        self._renew_list(now)
+        self._tell_role()
+        self._greet_neighbours()
+
+    def _made_of(self, table: Table) -> Structure:
+        p = self.parameters
+        return structure_of(table, p.threshold, p.hops, p.pruning)
+
+    def _learner(self) -> Learner:
+        p = self.parameters
+        return Learner(self.node, threshold=p.threshold, hops=p.hops, pruning=p.pruning, sigma=p.sigma, edges=p.edges)
+
+    def _learn(self, now: float) -> None:
+        """A window is over; devices whose clocks agree count windows alike."""
+        if self.learner:
+            p = self.parameters
+            epoch = int(now // p.relearn) if p.relearn else 0
+            self.learner.begin(epoch, max(self._began, now - p.window) if p.window else self._began, now)
+            self._find_place(now)
+
+    def _find_place(self, now: float) -> None:
+        structure = self.learner.structure() if self.learner else None
+        if structure:
+            self.adopt(structure, now)
+
+    def _await_structure(self, now: float) -> None:
+        p = self.parameters
+        if p.learning == "exchange":
+            times = [(now // p.relearn + 1) * p.relearn] if p.relearn else []
+        else:
+            times = [time for time, _ in p.later if time > now]
+        if times:
+            self.driver.set_timer("relearn", times[0])
+
+    def _tell_role(self) -> None:
+        role = "broker" if self.bridges else "user"
+        if role != self._role:
+            self._role = role
+            self.driver.role(role)
+
+    def _greet_neighbours(self) -> None:
+        self._mine, self._greeting = None, ()
+        for peer in self._near:
+            for packet in self._greet() + self._hello(peer):
+                self.driver.send(peer, packet)
+            if peer in self.standing:  # it has changed places a moment earlier
+                self._answer(peer, self.standing[peer])
+
+    # Contacts and lists (section IV.B) ------------------------------------------------------------------------------
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        self._near[peer] = None
+        if self.learner:
+            self.learner.history.start(peer, now)
+        if self.training:
+            return ()
+        hello = self._hello(peer)
+        return self._greet() + hello if hello else self._greet()
+
+    def link_down(self, peer: Node, now: float) -> None:
+        super().link_down(peer, now)
+        self._near.pop(peer, None)
+        if self.learner:
+            self.learner.history.end(peer, now)
+        self.standing.pop(peer, None)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, LocalStanding):
+            self.standing[peer] = packet
+            self._answer(peer, packet)
+        elif isinstance(packet, Lists):
+            self._hear_lists(peer, packet, now)
+        elif isinstance(packet, Internal):
+            self.book.hear_internal(peer, packet)
+            self._renew_list(now)
+        elif isinstance(packet, Relay):
+            self.book.hear_relay(peer, packet)
+        elif isinstance(packet, Neighbourhood):
+            if self.learner and not self.training:
+                self.learner.hear(packet)
+                self._find_place(now)
+        else:
+            super().receive(peer, packet, now)
+            if isinstance(packet, Errand):
+                self._take_errand(packet, now)
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self._change_interests(now)
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        super().unsubscribe(topic, now)
+        self._change_interests(now)
+
+    def list_for(self, standing: LocalStanding) -> Wants:
+        """The interest list that is meant for such a peer."""
+        if standing.community == self.community:
+            return self.book.for_neighbours() if self.bridges else self.book.for_itself()
+        return self.book.for_outsiders() if self._pair_up(standing) else self.book.for_itself()
+
+    def _hello(self, peer: Node) -> tuple[Control, ...]:
+        return self.learner.hello(peer) if self.learner else ()
+
+    def _greet(self) -> tuple[Control, ...]:
+        if not self._greeting:  # it stays the same until this device sees or learns something new
+            self._greeting = (self._stand(), Seen(self.seen))
+        return self._greeting
+
+    def _stand(self) -> LocalStanding:
+        if self._mine is None:
+            lists = self.book.lists
+            origins = sum(1 << origin for origin in lists)
+            versions = sum((origin + 1) * round(one.made / _TICK) for origin, one in lists.items())
+            self._mine = LocalStanding(self.community, self.bridges, origins, versions)
+        return self._mine
+
+    def _answer(self, peer: Node, standing: LocalStanding) -> None:
+        send, book = self.driver.send, self.book
+        if standing.community == self.community:
+            mine = self._stand()
+            if (mine.origins, mine.versions) != (standing.origins, standing.versions):
+                # What the peer has not at all; where both know the same people, some of it must be old.
+                lacks = mine.origins & ~standing.origins
+                if lacks or mine.origins == standing.origins:
+                    origins = reversed(members(lacks or mine.origins))
+                    self._send_lists((peer,), tuple(book.lists[origin] for origin in origins))
+            if self.bridges and standing.bridges:
+                send(peer, book.told_inside())
+        elif self._pair_up(standing):
+            send(peer, book.told_outside())
+        send(peer, self.list_for(standing))
+
+    def _pair_up(self, standing: LocalStanding) -> bool:
+        """Whether this device and the peer are both brokers between their communities."""
+        return standing.community in self.bridges and self.community in standing.bridges
+
+    def _hear_lists(self, peer: Node, packet: Lists, now: float) -> None:
+        news = self.book.hear(packet.lists)
+        if news:
+            self._mine, self._greeting = None, ()
+            others = [n for n, there in self.standing.items() if n != peer and there.community == self.community]
+            self._send_lists(others, news)
+            for message in map(self.driver.messages.__getitem__, members(self.published & self.buffer.held(now))):
+                self._send_off(message, news)
+
+    def _send_lists(self, peers: list[Node] | tuple[Node, ...], lists: tuple[InterestList, ...]) -> None:
+        for peer in peers:
+            self._lists_sent += len(lists)
+            self.driver.send(peer, Lists(lists))
+
+    def _change_interests(self, now: float) -> None:
+        self._renew_list(now)
+        for peer, standing in self.standing.items():
+            self.driver.send(peer, self.list_for(standing))
+            if standing.community == self.community:
+                self._send_lists((peer,), (self.book.lists[self.node],))
+
+    def _renew_list(self, now: float) -> None:
+        """Make this device's list of what it wants, with the time, if it is not as it was."""
+        book, broker = self.book, bool(self.bridges)
+        if book.own != self.topics:
+            book.own = set(self.topics)
+            book.forget()
+        anything = broker and book.default > 0
+        carried = book.carried() if broker and not anything else ()
+        before = book.lists.get(self.node)
+        own = tuple(sorted(self.topics))
+        if before is None or (before.own, before.carried, before.anything) != (own, carried, anything):
+            made = now if before is None else max(now, before.made + _TICK)
+            book.lists[self.node] = InterestList(self.node, made, own, carried, anything)
+            self._mine, self._greeting = None, ()
+
+    # Events (sections II.C, III.B) ----------------------------------------------------------------------------------
+
+    def publish(self, message: Message, now: float) -> None:
+        self.published |= message.bit
+        super().publish(message, now)
+        self._send_off(message, self.book.lists.values())
+
+    def gives(self, peer: Node, now: float) -> MessageSet:  # noqa: ARG002
+        held = self.buffer.held(now)
+        return held ^ (held & self.only_carried)
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        if peer not in self.wants or peer not in self.known:
+            return None
+        chosen = (
+            self.most_wanted(peer, now, room) or self._errands_due(peer, now) or self.taken_by_default(peer, now, room)
+        )
+        return self.packet(chosen, peer) if chosen else None
+
+    def packet(self, messages: MessageSet, peer: Node) -> Data:
+        errands = messages & self.errands.by(peer)
+        if errands:  # they go one by one
+            errand = self.driver.messages.soonest(errands)
+            return Errand(errand, self.next_hops(errand), self.errands.ways(errand.bit_length() - 1, peer))
+        return super().packet(messages, peer)
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
+        super().sent(peer, packet, arrived, now)
+        if arrived:
+            for number in members(packet.messages):
+                self._served(number, peer)
+
+    def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
+        """Sums over devices: list forwardings (Fig. 10), the structure, and what decides closeness (section III.A)."""
+        decided = self.structure.graph.decided_for(self.node)
+        return {
+            "lists_sent": self._lists_sent,
+            "communities": float(self.node == self.community),
+            "brokers": float(bool(self.bridges)),
+            "hellos": self.learner.hellos if self.learner else 0,
+            "hello_bytes": self.learner.hello_bytes if self.learner else 0,
+            **{f"decided_by_{hops}": float(count) for hops, count in decided.items()},
+        }
+
+    # Over virtual links (section III.B) -----------------------------------------------------------------------------
+
+    def _send_off(self, message: Message, lists: Iterable[InterestList]) -> None:
+        """Prepare an own event for those of the community who want it and are better reached over others."""
+        sent = self._sent_to.setdefault(message.number, set())
+        for one in lists:
+            target = one.origin
+            if target != self.node and target not in sent and one.asks_for(message.topic):
+                way = self.structure.way(self.node, target)
+                if len(way) > 2:  # a direct link needs no preparation: the two will meet
+                    sent.add(target)
+                    self._add_errand(message.number, way[1:])
+
+    def _add_errand(self, number: int, way: tuple[Node, ...]) -> None:
+        self.errands.add(number, way)
+        if way[0] in self.known:
+            self.driver.wake(way[0])
+
+    def _take_errand(self, packet: Errand, now: float) -> None:
+        if not self.buffer.held(now) & packet.messages:
+            return
+        message = self.driver.messages[packet.messages.bit_length() - 1]
+        ways = [way for way in packet.ways if way]
+        for way in ways:
+            self._add_errand(message.number, way)
+        if ways and not self.book.lists[self.node].asks_for(message.topic) and message.publisher != self.node:
+            self.only_carried |= packet.messages
+
+    def _errands_due(self, peer: Node, now: float) -> MessageSet:
+        """The messages to be handed to a peer for others; those that are gone, or that it has, are forgotten."""
+        waiting = self.errands.by(peer)
+        if not waiting:
+            return 0
+        due = waiting & self.buffer.held(now) & ~self.known[peer]
+        for number in members(waiting ^ due):
+            self._served(number, peer)
+        return due
+
+    def _served(self, number: int, peer: Node) -> None:
+        """A peer has a message: errands by it and for it are done."""
+        if number in self._sent_to:
+            self._sent_to[number].add(peer)
+        if self.errands.done(number, peer) and self.only_carried >> number & 1:
+            self.only_carried ^= 1 << number
+            self.buffer.remove(self.driver.messages[number], "handover")

@@ -1,0 +1,258 @@
+"""MOPS's interest lists and their weights (section IV.A), as one device keeps them.
+
+F. Li and J. Wu, "MOPS", ICDCS 2009. A device knows the *lists* of its own community, which are broadcast there. A
+broker makes three things of what it hears:
+
+=============  =====================================================================================================
+internal I     what its community wants: the sum of its closeness to those who want a topic (Eq. 2)
+external E     what neighbouring communities want: of each community the largest internal weight that one of its
+               brokers has told, times the closeness of the link to that broker; summed over communities (Eq. 3)
+relayed R      what other brokers of its community have told of theirs, times the closeness to them
+=============  =====================================================================================================
+
+ER takes of each community the larger of E and R (Eq. 4). In its own community a broker asks by α·S + β·E (Eq. 5), where
+S is 1 for its own interests; outside, by α·I + β·ER (Eq. 6). Since α is far larger than β, what its own people want
+comes first. (Section IV.B has S in the place of I in Eq. 6; then a broker would never collect for its community,
+against the first rule of section IV.A.) Relayed lists are not used in the own community and are not relayed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from hunet.model import Node, Topic
+from hunet.protocols.contract import ID_BYTES, Control
+from hunet.protocols.weighted_carrier import WEIGHT_BYTES, Wants, by_weight, weights_size
+
+if TYPE_CHECKING:
+    from hunet.protocols.mops_structure import Structure
+
+__all__ = ["InterestBook", "InterestList", "Internal", "Lists", "Relay"]
+
+Weights = dict[Topic, float]
+C = TypeVar("C", bound=Control)
+_Told = tuple[tuple[Topic, float], ...]
+
+
+class InterestList(msgspec.Struct, frozen=True, gc=False):
+    """What one device wants, as its community hears it: {(X, w)} with its generation time t (section II.C)."""
+
+    origin: Node
+    made: float
+    own: tuple[Topic, ...]
+    """Its own interests, of weight 1."""
+    carried: tuple[Topic, ...] = ()
+    """What it, a broker, collects for other communities."""
+    anything: bool = False
+    """Whether it, a broker, takes the rest too, by its default weight."""
+
+    def asks_for(self, topic: Topic) -> bool:
+        """Whether this list has a weight above 0 for a topic."""
+        return self.anything or topic in self.own or topic in self.carried
+
+
+class Lists(Control, frozen=True, gc=False):
+    """Interest lists of a community, on their way through it."""
+
+    lists: tuple[InterestList, ...]
+
+    @property
+    def size(self) -> int:
+        topics = [topic for one in self.lists for topic in (*one.own, *one.carried)]
+        return 2 * ID_BYTES * len(self.lists) + sum(len(topic.encode()) + WEIGHT_BYTES for topic in topics)
+
+
+class Internal(Control, frozen=True, gc=False):
+    """What a broker's community wants, told to brokers of other communities."""
+
+    community: Node
+    weights: _Told
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES + weights_size(self.weights)
+
+
+class Relay(Control, frozen=True, gc=False):
+    """What other communities want, told to brokers of the own one: a list for each of them."""
+
+    lists: tuple[tuple[Node, _Told], ...]
+
+    @property
+    def size(self) -> int:
+        return sum(ID_BYTES + weights_size(weights) for _, weights in self.lists)
+
+
+class InterestBook:
+    """The lists that a device has heard, and the weights that follow."""
+
+    def __init__(self, node: Node, alpha: float, default: float) -> None:
+        self.node, self.alpha, self.default = node, alpha, default
+        self.own: set[Topic] = set()
+        self.lists: dict[Node, InterestList] = {}
+        """The newest list of everybody in the community, this device included."""
+        self.external: dict[Node, dict[Node, _Told]] = {}
+        """For each neighbouring community, what its brokers have told of it."""
+        self.relayed: dict[Node, dict[Node, _Told]] = {}
+        """For each of them, what brokers of the own community have told of it."""
+        self.structure: Structure | None = None
+        self._known: dict[str, Weights] = {}
+        self._packets: dict[str, Any] = {}
+
+    # What comes in --------------------------------------------------------------------------------------------------
+
+    def place(self, structure: Structure) -> None:
+        """Learn the own place: lists of those who are not (or no longer) of the community are forgotten."""
+        self.structure = structure
+        here = set(structure.members(self.node))
+        self.lists = {origin: one for origin, one in self.lists.items() if origin in here}
+        self.external, self.relayed = {}, {}
+        self.forget()
+
+    def hear(self, lists: Iterable[InterestList]) -> tuple[InterestList, ...]:
+        """Take in lists of the own community; returns those that were news. The newest wins."""
+        assert self.structure is not None
+        here = self.structure.members(self.node)
+        news = []
+        for one in lists:
+            known = self.lists.get(one.origin)
+            if one.origin != self.node and one.origin in here and (known is None or known.made < one.made):
+                self.lists[one.origin] = one
+                news.append(one)
+        if news:
+            self.forget()
+        return tuple(news)
+
+    def hear_internal(self, broker: Node, told: Internal) -> None:
+        """A broker of another community tells what that wants."""
+        brokers = self.external.setdefault(told.community, {})
+        if brokers.get(broker) != told.weights:
+            brokers[broker] = told.weights
+            self.forget()
+
+    def hear_relay(self, broker: Node, told: Relay) -> None:
+        """A broker of the own community tells what its neighbouring communities want."""
+        before = {community: row[broker] for community, row in self.relayed.items() if broker in row}
+        if before != dict(told.lists):
+            for row in self.relayed.values():
+                row.pop(broker, None)
+            for community, weights in told.lists:
+                self.relayed.setdefault(community, {})[broker] = weights
+            self.forget()
+
+    def forget(self) -> None:
+        """What was worked out does not hold any more."""
+        self._known.clear()
+        self._packets.clear()
+
+    # What follows ---------------------------------------------------------------------------------------------------
+
+    def internal(self) -> Weights:
+        """I, Eq. 2."""
+        if "I" not in self._known:
+            weights: Weights = {}
+            for origin in sorted(self.lists):
+                closeness = self._closeness(origin)
+                for topic in self.lists[origin].own if origin != self.node else sorted(self.own):
+                    weights[topic] = weights.get(topic, 0.0) + closeness
+            self._known["I"] = weights
+        return self._known["I"]
+
+    def external_of(self, community: Node) -> Weights:
+        """E(A): the best that this broker can do for a community."""
+        assert self.structure is not None
+        rows = self.external.get(community, {})
+        return _best((self.structure.graph.direct(self.node, broker), told) for broker, told in rows.items())
+
+    def relayed_of(self, community: Node) -> Weights:
+        """R(A): the same with the help of another broker of the own community."""
+        return _best((self._closeness(broker), told) for broker, told in self.relayed.get(community, {}).items())
+
+    def external_sum(self) -> Weights:
+        """E, Eq. 3."""
+        if "E" not in self._known:
+            self._known["E"] = _sum(self.external_of(community) for community in sorted(self.external))
+        return self._known["E"]
+
+    def external_or_relayed(self) -> Weights:
+        """ER, Eq. 4."""
+        if "ER" not in self._known:
+            others = sorted({*self.external, *self.relayed} - {self._home})
+            self._known["ER"] = _sum(
+                _best([(1.0, tuple(self.external_of(a).items())), (1.0, tuple(self.relayed_of(a).items()))])
+                for a in others
+            )
+        return self._known["ER"]
+
+    def carried(self) -> tuple[Topic, ...]:
+        """What this broker asks its own community for on behalf of others."""
+        return tuple(sorted(topic for topic, weight in self.external_sum().items() if weight > 0))
+
+    # What goes out --------------------------------------------------------------------------------------------------
+
+    def for_itself(self) -> Wants:
+        """The list of somebody who collects for nobody else: weight 1 for its own interests."""
+        return self._once("S", lambda: by_weight(self._self()))
+
+    def for_neighbours(self) -> Wants:
+        """A broker's list for its own community, Eq. 5."""
+        return self._once("Eq. 5", lambda: self._mixed(self._self(), self.external_sum()))
+
+    def for_outsiders(self) -> Wants:
+        """A broker's list for brokers of other communities, Eq. 6."""
+        return self._once("Eq. 6", lambda: self._mixed(self.internal(), self.external_or_relayed()))
+
+    def told_outside(self) -> Internal:
+        """The internal list for brokers of other communities."""
+        return self._once("internal", lambda: Internal(self._home, tuple(sorted(self.internal().items()))))
+
+    def told_inside(self) -> Relay:
+        """The external lists for brokers of the own community."""
+        return self._once("relay", lambda: Relay(tuple((a, self._told_of(a)) for a in sorted(self.external))))
+
+    def _told_of(self, community: Node) -> _Told:
+        return tuple(sorted(self.external_of(community).items()))
+
+    def _self(self) -> Weights:
+        return dict.fromkeys(sorted(self.own), 1.0)
+
+    @property
+    def _home(self) -> Node:
+        assert self.structure is not None
+        return self.structure.label(self.node)
+
+    def _mixed(self, first: Weights, second: Weights) -> Wants:
+        beta = 1 - self.alpha
+        topics = sorted({*first, *second})
+        mixed = {topic: self.alpha * first.get(topic, 0.0) + beta * second.get(topic, 0.0) for topic in topics}
+        return by_weight(mixed, self.default)
+
+    def _closeness(self, other: Node) -> float:
+        assert self.structure is not None
+        return self.structure.graph.closeness(self.node, other)
+
+    def _once(self, name: str, make: Callable[[], C]) -> C:
+        """The packet of this name as it was made when something last changed."""
+        if name not in self._packets:
+            self._packets[name] = make()
+        found: C = self._packets[name]
+        return found
+
+
+def _best(rows: Iterable[tuple[float, _Told]]) -> Weights:
+    best: Weights = {}
+    for closeness, told in rows:
+        for topic, weight in told:
+            best[topic] = max(best.get(topic, 0.0), closeness * weight)
+    return best
+
+
+def _sum(rows: Iterable[Mapping[Topic, float]]) -> Weights:
+    total: Weights = {}
+    for row in rows:
+        for topic, weight in row.items():
+            total[topic] = total.get(topic, 0.0) + weight
+    return total

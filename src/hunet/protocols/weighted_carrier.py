@@ -1,0 +1,143 @@
+"""What the systems with weighted interests have in common: a neighbour says how much it wants each topic.
+
+MOPS's general rule (section II.C): of two who meet, each sends its interest list, and the other transmits the events
+that match, in decreasing order of weight. Of equal weights the message that expires first goes first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from hunet.model import MessageSet, Node, Topic
+from hunet.protocols.carrier import BufferParameters, Carrier
+from hunet.protocols.contract import Control, Data, Driver, Packet, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from random import Random
+
+__all__ = ["WEIGHT_BYTES", "Wants", "WeightedCarrier", "by_weight", "weights_size"]
+
+WEIGHT_BYTES = 4
+"""What one weight costs in a control packet."""
+
+
+class Wants(Control, frozen=True, gc=False):
+    """The interest list {(X, w)} of the sender, highest weight first, and the weight of all topics not in it."""
+
+    weights: tuple[tuple[Topic, float], ...]
+    default: float = 0.0
+
+    @property
+    def size(self) -> int:
+        return WEIGHT_BYTES + weights_size(self.weights)
+
+
+def weights_size(weights: tuple[tuple[Topic, float], ...]) -> int:
+    """Bytes of a weighted list."""
+    return sum([len(topic.encode()) + WEIGHT_BYTES for topic, _ in weights])
+
+
+def by_weight(weights: Mapping[Topic, float], default: float = 0.0) -> Wants:
+    """A list in order, without what has no weight.
+
+    >>> by_weight({"sports": 0.5, "arts": 1.0, "news": 0.0})
+    Wants(weights=(('arts', 1.0), ('sports', 0.5)), default=0.0)
+    """
+    heavy = [(topic, weight) for topic, weight in weights.items() if weight > 0]
+    return Wants(tuple(sorted(heavy, key=lambda item: (-item[1], item[0]))), default)
+
+
+class WeightedCarrier(Carrier):
+    """A device that sends what its neighbours want most; ``gives`` decides what it may send to whom."""
+
+    tells_interests: ClassVar[bool] = False
+
+    def __init__(self, node: Node, parameters: BufferParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.wants: dict[Node, Wants] = {}
+        """What each neighbour has asked for."""
+
+    # What a protocol decides ----------------------------------------------------------------------------------------
+
+    def gives(self, peer: Node, now: float) -> MessageSet:  # noqa: ARG002
+        """What this neighbour may get if it wants it."""
+        return self.buffer.held(now)
+
+    # The contract ---------------------------------------------------------------------------------------------------
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Wants):
+            self.wants[peer] = packet
+            if peer in self.known:
+                self.driver.wake(peer)
+        elif isinstance(packet, Seen):
+            self.known[peer] = packet.messages
+            if peer in self.wants:
+                self.driver.wake(peer)
+        else:
+            super().receive(peer, packet, now)
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        chosen = self.most_wanted(peer, now, room) or self.taken_by_default(peer, now, room)
+        return self.packet(chosen, peer) if chosen else None
+
+    def link_down(self, peer: Node, now: float) -> None:
+        super().link_down(peer, now)
+        self.wants.pop(peer, None)
+
+    # The steps ------------------------------------------------------------------------------------------------------
+
+    def most_wanted(self, peer: Node, now: float, room: int) -> MessageSet:
+        """Of what the neighbour has listed and lacks, the ``room`` messages that it wants most."""
+        wants = self.wants.get(peer)
+        if wants is None or not wants.weights:
+            return 0
+        # Numbers count from the first message that is still alive, which keeps the sets short.
+        first, by_topic = self.driver.messages.alive(now)
+        left = self._lacking(peer, now) >> first
+        chosen = tier = 0
+        weight_of_tier = 0.0
+        for topic, weight in wants.weights:
+            if not left:
+                break
+            if tier and weight != weight_of_tier:
+                chosen |= self._soonest(tier, first, room - chosen.bit_count())
+                tier = 0
+                if chosen.bit_count() >= room:
+                    return chosen
+            hits = left & by_topic.get(topic, 0)
+            if hits:
+                left ^= hits
+                tier |= hits
+                weight_of_tier = weight
+        return chosen | self._soonest(tier, first, room - chosen.bit_count())
+
+    def taken_by_default(self, peer: Node, now: float, room: int) -> MessageSet:
+        """Of what the neighbour lacks and has not listed, what it takes when there is nothing better."""
+        wants = self.wants.get(peer)
+        if wants is None or not wants.default:
+            return 0
+        left = self._lacking(peer, now)
+        if not left:
+            return 0
+        for topic, _ in wants.weights:
+            left &= ~self.driver.messages.on_topic(topic)
+        return self._soonest(left, 0, room)
+
+    def _lacking(self, peer: Node, now: float) -> MessageSet:
+        known = self.known.get(peer)
+        if known is None:  # it has not greeted yet
+            return 0
+        mine = self.gives(peer, now)
+        return mine ^ (mine & known)
+
+    def _soonest(self, messages: MessageSet, first: int, room: int) -> MessageSet:
+        """The ``room`` messages that expire first, of a set whose numbers count from ``first``."""
+        messages <<= first
+        if messages.bit_count() <= room:
+            return messages
+        chosen = 0
+        for _ in range(room):
+            chosen |= self.driver.messages.soonest(messages ^ chosen)
+        return chosen

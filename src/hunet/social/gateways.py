@@ -1,0 +1,68 @@
+"""Gateways between communities: how much each matters, and which of them become brokers.
+
+F. Li and J. Wu, "MOPS", ICDCS 2009, section IV.D and the appendix, Eq. 7.
+
+A *gateway* from community A to B is a member of A with a direct link, however weak, to a member of B. Its betweenness
+b for the pair says how much of all that can flow from A to B flows through it; over all gateways of the pair it adds up
+to 1. A gateway whose betters carry a share of B already prunes itself for the pair; one that is left with a pair is a
+*broker*. The best gateway of a pair has no betters and always stays.
+
+Everybody is 1 to itself in Eq. 7, as it is in the paper's interest weights. A and B prune independently: that the
+brokers who remain on the two sides have a link to each other is likely, not certain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hunet.model import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hunet.social.clique_communities import Communities
+    from hunet.social.closeness_graph import ClosenessGraph
+
+__all__ = ["betweenness", "brokers", "gateways"]
+
+
+def gateways(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node]) -> list[Node]:
+    """The members of one community with a direct link to the other."""
+    beyond = set(there)
+    return [node for node in here if not beyond.isdisjoint(graph.links.get(node, ()))]
+
+
+def betweenness(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node]) -> dict[Node, float]:
+    """Eq. 7: b of every gateway of the first community to the second.
+
+    The double sum over i and j falls apart into two factors: how close the gateway is to its own people, and how close
+    the node beyond is to its own.
+    """
+    inside = {node: _pull(graph, node, here) for node in here}
+    beyond = {node: _pull(graph, node, there) for node in there}
+    flow = {}
+    for node in gateways(graph, here, there):
+        links = graph.links[node]
+        flow[node] = inside[node] * sum(links[peer] * beyond[peer] for peer in there if peer in links)
+    total = sum(flow.values())
+    return {node: share / total for node, share in flow.items()}
+
+
+def brokers(graph: ClosenessGraph, groups: Communities, pruning: float) -> dict[Node, tuple[Node, ...]]:
+    """For every broker, the labels of the communities that it bridges to, after pruning at B (section IV.D)."""
+    label_of = {node: label for label, group in groups.items() for node in group}
+    bridges: dict[Node, list[Node]] = {}
+    for label, group in groups.items():
+        neighbours = {label_of[peer] for node in group for peer in graph.links.get(node, ()) if peer in label_of}
+        for other in sorted(neighbours - {label}):
+            shares = betweenness(graph, group, groups[other])
+            for node, share in shares.items():
+                betters = sum(better for better in shares.values() if better > share)
+                if not betters or betters < pruning:
+                    bridges.setdefault(node, []).append(other)
+    return {node: tuple(labels) for node, labels in sorted(bridges.items())}
+
+
+def _pull(graph: ClosenessGraph, node: Node, group: Sequence[Node]) -> float:
+    links = graph.links.get(node, {})
+    return 1.0 + sum(links[peer] for peer in group if peer in links)
