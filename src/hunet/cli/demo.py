@@ -12,6 +12,7 @@ from hunet.cli.study import progress_of_runs
 __all__ = ["demo"]
 
 _EIGHT_HOURS = 28800.0
+_TRAINING = 0.25
 
 
 def demo(
@@ -29,8 +30,8 @@ def demo(
     """Compare all protocols, on a made-up crowd or on your own contacts. A minute or two.
 
     One hundred people walk between the places of their communities for eight hours (SocialCast's world); everybody
-    wants one of ten topics. All protocols see the same crowds and the same messages. The same command again shows the
-    results that are there.
+    wants one of ten topics, and messages are published from the third hour on. All protocols see the same crowds and
+    the same messages. The same command again shows the results that are there.
 
     Example: hunet demo --trace contacts.csv --out mine
     """
@@ -42,7 +43,9 @@ def demo(
     given: dict[str, Any] = {
         "protocol": list(PROTOCOLS),
         "repetitions": runs,
-        "workload": {"messages": messages, "ttl": ttl},
+        # MOPS watches who meets whom before it begins; all others just wait for the first message.
+        "train": _TRAINING,
+        "workload": {"messages": messages, "ttl": ttl, "first": _TRAINING},
     }
     span = _EIGHT_HOURS
     if trace:
