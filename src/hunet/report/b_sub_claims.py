@@ -33,8 +33,8 @@ def write_claims(page: Path | str, results: Path | str) -> None:
     studies = {name: Runs.read(Path(results) / name) for name in STUDIES if has_runs(Path(results) / name)}
     if "figure-9-infocom06" in studies:
         runs, other = studies["figure-9-infocom06"], studies.get("figure-9-reality")
-        many = f"Infocom 2006: {runs.repetitions} repetitions"
-        many += f"; Reality: {other.repetitions} repetitions" if other else ""
+        many = f"Infocom 2006: {_repetitions(runs)}"
+        many += f"; Reality: {_repetitions(other)}" if other else ""
         many += "; mean ± half of the 95 % confidence interval."
         replace_section(page, "\n\n".join([claims_table(b_sub_claims(runs, other)), many, privacy_table(runs)]))
     panels = {trace: studies[name] for name, trace in FIGURES.items() if name in studies}
@@ -92,7 +92,7 @@ def _what_matters(runs: Runs) -> str:
             copies = runs.at("copies_net_delivered_avg", protocol, **here)
             cells.append(f"{runs.at('delivery_ratio', protocol, **here).text()}, {copies.text(1)}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", f"{runs.repetitions} repetitions; copies are net of those dropped."])
+    return "\n".join([*lines, "", f"{_repetitions(runs)}; copies are net of those dropped."])
 
 
 def privacy_table(runs: Runs) -> str:
@@ -368,3 +368,7 @@ def _powers(cycles: list[Any]) -> str:
 
 def _percent(found: Interval, digits: int = 3) -> str:
     return f"{found.text(digits, unit=0.01)} %"
+
+
+def _repetitions(runs: Runs) -> str:
+    return f"{runs.repetitions} repetition{'s' if runs.repetitions > 1 else ''}"
