@@ -70,10 +70,12 @@ class Standing(Control, frozen=True, gc=False):
     """Whose lists it knows, as a set of nodes."""
     versions: int
     """A checksum of their times."""
+    newest: float
+    """The latest of these."""
 
     @property
     def size(self) -> int:
-        return ID_BYTES * (2 + len(self.bridges)) + (self.origins.bit_length() + 7) // 8
+        return ID_BYTES * (3 + len(self.bridges)) + (self.origins.bit_length() + 7) // 8
 
 
 class Mops(WeightedCarrier):
@@ -266,24 +268,30 @@ class Mops(WeightedCarrier):
             lists = self.book.lists
             origins = sum(1 << origin for origin in lists)
             versions = sum((origin + 1) * round(one.made / _TICK) for origin, one in lists.items())
-            self._mine = Standing(self.community, self.bridges, origins, versions)
+            newest = max(one.made for one in lists.values())
+            self._mine = Standing(self.community, self.bridges, origins, versions, newest)
         return self._mine
 
     def _answer(self, peer: Node, standing: Standing) -> None:
         send, book = self.driver.send, self.book
         if standing.community == self.community:
-            mine = self._stand()
-            if (mine.origins, mine.versions) != (standing.origins, standing.versions):
-                # What the peer has not at all; where both know the same people, some of it must be old.
-                lacks = mine.origins & ~standing.origins
-                if lacks or mine.origins == standing.origins:
-                    origins = reversed(members(lacks or mine.origins))
-                    self._send_lists((peer,), tuple(book.lists[origin] for origin in origins))
+            self._send_lists((peer,), self._lists_for(standing))
             if self.bridges and standing.bridges:
                 send(peer, book.told_inside())
         elif self._pair_up(standing):
             send(peer, book.told_outside())
         send(peer, self.list_for(standing))
+
+    def _lists_for(self, standing: Standing) -> tuple[InterestList, ...]:
+        """The lists that a member of the community lacks, as far as its standing tells."""
+        mine, lists = self._stand(), self.book.lists
+        if (mine.origins, mine.versions) == (standing.origins, standing.versions):
+            return ()
+        lacks = [lists[origin] for origin in reversed(members(mine.origins & ~standing.origins))]
+        newer = [lists[origin] for origin in sorted(lists) if lists[origin].made > standing.newest]
+        if lacks or newer or mine.origins != standing.origins or mine.newest < standing.newest:
+            return tuple(lacks + [one for one in newer if one not in lacks])
+        return tuple(lists[origin] for origin in sorted(lists))  # something older differs, and it is not known what
 
     def _pair_up(self, standing: Standing) -> bool:
         """Whether this device and the peer are both brokers between their communities."""
@@ -299,7 +307,7 @@ class Mops(WeightedCarrier):
                 self._send_off(message, news)
 
     def _send_lists(self, peers: list[Node] | tuple[Node, ...], lists: tuple[InterestList, ...]) -> None:
-        for peer in peers:
+        for peer in peers if lists else ():
             self._lists_sent += len(lists)
             self.driver.send(peer, Lists(lists))
 
