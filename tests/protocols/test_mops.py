@@ -298,7 +298,7 @@ def test_a_new_structure_is_adopted_at_its_time() -> None:
     net[4].connect(net[0], at=5)
     net.advance(11)
     assert [node.protocol.community for node in net.nodes] == [0, 1, 1, 3, 0]
-    assert net[0].protocol.standing[4] == Standing(0, (), 1 << 4, 0, 0.0)  # 4 greeted when it knew its own list only,
+    assert net[0].protocol.standing[4] == Standing(0, (), ((4, 0.0),))  # 4 greeted when it knew its own list only,
     assert sorted(net[0].protocol.book.lists) == [0, 4]  # and the two have told each other since
     roles = [role for _, node, role in net.engine.record.roles if node == 2]
     assert roles == ["broker", "user"]

@@ -38,6 +38,7 @@ Where we depart from the paper, and why
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, members
@@ -47,7 +48,7 @@ from hunet.protocols.mops_interests import InterestBook, InterestList, Internal,
 from hunet.protocols.mops_learning import Hello, Learner
 from hunet.protocols.mops_parameters import MopsParameters, Table, prepared
 from hunet.protocols.mops_structure import Structure, structure_of
-from hunet.protocols.weighted_carrier import Wants, WeightedCarrier
+from hunet.protocols.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,16 +67,12 @@ class Standing(Control, frozen=True, gc=False):
 
     community: Node
     bridges: tuple[Node, ...]
-    origins: int
-    """Whose lists it knows, as a set of nodes."""
-    versions: int
-    """A checksum of their times."""
-    newest: float
-    """The latest of these."""
+    lists: tuple[tuple[Node, float], ...]
+    """Whose lists of its community it knows, and of what time."""
 
     @property
     def size(self) -> int:
-        return ID_BYTES * (3 + len(self.bridges)) + (self.origins.bit_length() + 7) // 8
+        return ID_BYTES * (1 + len(self.bridges)) + 2 * WEIGHT_BYTES * len(self.lists)
 
 
 class Mops(WeightedCarrier):
@@ -265,11 +262,8 @@ class Mops(WeightedCarrier):
 
     def _stand(self) -> Standing:
         if self._mine is None:
-            lists = self.book.lists
-            origins = sum(1 << origin for origin in lists)
-            versions = sum((origin + 1) * round(one.made / _TICK) for origin, one in lists.items())
-            newest = max(one.made for one in lists.values())
-            self._mine = Standing(self.community, self.bridges, origins, versions, newest)
+            lists = tuple((origin, one.made) for origin, one in sorted(self.book.lists.items()))
+            self._mine = Standing(self.community, self.bridges, lists)
         return self._mine
 
     def _answer(self, peer: Node, standing: Standing) -> None:
@@ -283,15 +277,12 @@ class Mops(WeightedCarrier):
         send(peer, self.list_for(standing))
 
     def _lists_for(self, standing: Standing) -> tuple[InterestList, ...]:
-        """The lists that a member of the community lacks, as far as its standing tells."""
-        mine, lists = self._stand(), self.book.lists
-        if (mine.origins, mine.versions) == (standing.origins, standing.versions):
+        """The lists that a member of the community lacks, or has of an earlier time."""
+        mine = self._stand().lists
+        if mine == standing.lists:
             return ()
-        lacks = [lists[origin] for origin in reversed(members(mine.origins & ~standing.origins))]
-        newer = [lists[origin] for origin in sorted(lists) if lists[origin].made > standing.newest]
-        if lacks or newer or mine.origins != standing.origins or mine.newest < standing.newest:
-            return tuple(lacks + [one for one in newer if one not in lacks])
-        return tuple(lists[origin] for origin in sorted(lists))  # something older differs, and it is not known what
+        theirs = dict(standing.lists)
+        return tuple(self.book.lists[origin] for origin, made in mine if made > theirs.get(origin, -inf))
 
     def _pair_up(self, standing: Standing) -> bool:
         """Whether this device and the peer are both brokers between their communities."""
