@@ -135,7 +135,11 @@ class Mops(WeightedCarrier):
             self._greet_neighbours()
 
     def timer(self, tag: str, now: float) -> None:
-        if tag == "relearn":
+        if tag == "patience":
+            if self.learner and self.learner.exchange:
+                self.learner.exchange.give_up()
+                self._find_place(now)
+        elif tag == "relearn":
             if self.learner:
                 if not self.training:
                     self._learn(now)
@@ -170,6 +174,7 @@ class Mops(WeightedCarrier):
             p = self.parameters
             epoch = int(now // p.relearn) if p.relearn else 0
             self.learner.begin(epoch, max(self._began, now - p.window) if p.window else self._began, now)
+            self.driver.set_timer("patience", now + p.patience)
             self._find_place(now)
 
     def _find_place(self, now: float) -> None:
