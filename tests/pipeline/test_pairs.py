@@ -17,6 +17,7 @@ from hunet.model import ConfigurationError
 from hunet.pipeline.analysis import analyse_pairs, open_trace
 from hunet.pipeline.pairs import PairSettings, pairs
 from hunet.pipeline.power_law import fit_times
+from hunet.social.closeness_graph import closeness_table, mean_separations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +49,17 @@ def test_closeness_is_that_of_mops(spark: SparkSession) -> None:
         assert found[name]["separation"] == pytest.approx(separation)
         assert found[name]["closeness"] == pytest.approx(closeness)
     assert found["58"]["closeness"] == pytest.approx(0.7261, abs=5e-5)
+
+
+@pytest.mark.parametrize("edges", ["both", "inner+trailing", "inner"])
+def test_the_table_is_the_one_that_devices_are_given(spark: SparkSession, edges: Any) -> None:
+    contacts = make_world("waypoint", seed=1, nodes=12, duration=900)
+    rows = [(a, b, start, end) for a, b, start, end in contacts.records()]
+    measured = table(spark, rows).transform(pairs(PairSettings((100.0, 700.0), edges=edges))).collect()
+    number = {name: node for node, name in enumerate(contacts.names)}
+    found = {tuple(sorted((number[row["a"]], number[row["b"]]))): row["closeness"] for row in measured}
+    given = closeness_table(mean_separations(contacts, 100.0, 700.0, edges))
+    assert found == {(one, two): pytest.approx(closeness) for one, two, closeness in given}
 
 
 @pytest.mark.parametrize(("edges", "closeness"), [("both", 0.7261), ("inner+trailing", 0.7261), ("inner", 0.9231)])

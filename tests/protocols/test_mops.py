@@ -10,7 +10,7 @@ from hunet import Contacts, Links, Publication, Subscription, Workload, make_wor
 from hunet.model import ConfigurationError
 from hunet.protocols.mops import LocalStanding
 from hunet.protocols.mops_errands import Errand
-from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Relay
+from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.protocols.mops_parameters import MopsParameters, prepared
 from hunet.protocols.mops_structure import Structure, structure_of
 from hunet.protocols.weighted_carrier import Wants
@@ -268,6 +268,18 @@ def test_lists_travel_on_over_open_links() -> None:
     assert net[1].protocol.book.lists[2].own == ("A",)
 
 
+def test_lists_that_both_know_are_not_sent_again() -> None:
+    net = towns()
+    net[1].subscribe("A", at=1)
+    net[1].meet(net[0], at=2)
+    net[1].meet(net[0], at=3)
+    assert sorted(net.packets("Lists")) == ["0->1", "1->0"]
+    net[1].subscribe("B", at=4)
+    net[1].meet(net[0], at=5)  # the one list that has changed
+    (sent,) = [packet for _, _, packet in net.sent if isinstance(packet, Lists)][2:]
+    assert [(one.origin, one.own) for one in sent.lists] == [(1, ("A", "B"))]
+
+
 def test_nothing_happens_while_devices_train() -> None:
     net = towns()
     net[0].connect(net[1])
@@ -286,7 +298,7 @@ def test_a_new_structure_is_adopted_at_its_time() -> None:
     net[4].connect(net[0], at=5)
     net.advance(11)
     assert [node.protocol.community for node in net.nodes] == [0, 1, 1, 3, 0]
-    assert net[0].protocol.standing[4] == LocalStanding(0, (), 1 << 4, 0)  # 4 greeted when it knew its own list only,
+    assert net[0].protocol.standing[4] == LocalStanding(0, (), ((4, 0.0),))  # 4 greeted when it knew its own list only,
     assert sorted(net[0].protocol.book.lists) == [0, 4]  # and the two have told each other since
     roles = [role for _, node, role in net.engine.record.roles if node == 2]
     assert roles == ["broker", "user"]

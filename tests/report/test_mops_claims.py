@@ -73,7 +73,8 @@ def as_the_paper_has_it() -> dict[str, list[dict[str, Any]]]:
         rows += [row("pull", {**life, "parameters.from_anyone": whom}, 0) for life in lives for whom in (True, False)]
         studies[f"as-recorded-{trace}"] = rows
     studies["relearning-reality"] = [
-        row("mops", {"parameters.relearn": period}, 0, utility=0.5) for period in ("none", 604_800)
+        row("mops", {"parameters.relearn": period, "parameters.learning": learning}, 0, utility=0.5)
+        for period, learning in product(("none", 604_800), ("central", "exchange"))
     ]
     return studies
 
@@ -124,7 +125,7 @@ def test_the_page_is_written(tmp_path: Path) -> None:
     text = page.read_text()
     assert "the last table" not in text
     assert "| MO-9 |" in text
-    assert "| every 7 days | 0.500 |" in text
+    assert "| exchange | every 7 days | 0.500 |" in text
     assert "| Reality: pull from anybody |" in text
     write_claims(page, tmp_path / "results")
     assert page.read_text() == text

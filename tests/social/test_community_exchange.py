@@ -92,3 +92,28 @@ def test_everybody_hears_of_all_communities() -> None:
     assert {tuple(device.communities.items()) for device in devices.values()} == {
         ((3, (0, 1, 2, 3)), (4, (4, 5, 6, 7)))
     }
+
+
+@given(tables(), st.sampled_from([0.2, 0.5, 0.8]), st.integers(1, 2), st.integers(0, 8))
+def test_those_who_have_left_are_done_without(table: Table, threshold: float, hops: int, gone: int) -> None:
+    devices = devices_of(table, threshold, hops)
+    there = [row for row in table if gone not in row[:2]]
+    talk(devices, there)
+    for device in devices.values():
+        device.give_up()
+    talk(devices, there)
+    for node, device in devices.items():
+        assert device.placed
+        assert sum(node in group for group in device.communities.values()) >= 1
+
+
+def test_all_who_are_left_find_the_same() -> None:
+    table = [(a, b, 0.9) for a, b in combinations(range(4), 2)] + [(3, 4, 0.9), (0, 5, 0.3)]
+    there = [row for row in table if 4 not in row[:2]]
+    devices = devices_of(table, 0.5, 2)
+    talk(devices, there)
+    assert not devices[1].placed  # nobody knows what 4 would say
+    for node in (0, 1, 2, 3, 5):
+        devices[node].give_up()
+    graph = ClosenessGraph(there, hops=2, floor=0.5)
+    assert [devices[n].communities for n in (0, 1, 2, 3, 5)] == [communities(graph, [0, 1, 2, 3, 5], 0.5)] * 5

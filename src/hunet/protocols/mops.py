@@ -38,6 +38,7 @@ Where we depart from the paper, and why
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, members
@@ -47,7 +48,7 @@ from hunet.protocols.mops_interests import InterestBook, InterestList, Internal,
 from hunet.protocols.mops_learning import Learner, Neighbourhood
 from hunet.protocols.mops_parameters import MopsParameters, Table, prepared
 from hunet.protocols.mops_structure import Structure, structure_of
-from hunet.protocols.weighted_carrier import Wants, WeightedCarrier
+from hunet.protocols.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,14 +67,12 @@ class LocalStanding(Control, frozen=True, gc=False):
 
     community: Node
     bridges: tuple[Node, ...]
-    origins: int
-    """Whose lists it knows, as a set of nodes."""
-    versions: int
-    """A checksum of their times."""
+    lists: tuple[tuple[Node, float], ...]
+    """Whose lists of its community it knows, and of what time."""
 
     @property
     def size(self) -> int:
-        return ID_BYTES * (2 + len(self.bridges)) + (self.origins.bit_length() + 7) // 8
+        return ID_BYTES * (1 + len(self.bridges)) + 2 * WEIGHT_BYTES * len(self.lists)
 
 
 class Mops(WeightedCarrier):
@@ -137,7 +136,11 @@ class Mops(WeightedCarrier):
             self._greet_neighbours()
 
     def timer(self, tag: str, now: float) -> None:
-        if tag == "relearn":
+        if tag == "patience":
+            if self.learner and self.learner.exchange:
+                self.learner.exchange.give_up()
+                self._find_place(now)
+        elif tag == "relearn":
             if self.learner:
                 if not self.training:
                     self._learn(now)
@@ -172,6 +175,7 @@ class Mops(WeightedCarrier):
             p = self.parameters
             epoch = int(now // p.relearn) if p.relearn else 0
             self.learner.begin(epoch, max(self._began, now - p.window) if p.window else self._began, now)
+            self.driver.set_timer("patience", now + p.patience)
             self._find_place(now)
 
     def _find_place(self, now: float) -> None:
@@ -264,27 +268,27 @@ class Mops(WeightedCarrier):
 
     def _stand(self) -> LocalStanding:
         if self._mine is None:
-            lists = self.book.lists
-            origins = sum(1 << origin for origin in lists)
-            versions = sum((origin + 1) * round(one.made / _TICK) for origin, one in lists.items())
-            self._mine = LocalStanding(self.community, self.bridges, origins, versions)
+            lists = tuple((origin, one.made) for origin, one in sorted(self.book.lists.items()))
+            self._mine = LocalStanding(self.community, self.bridges, lists)
         return self._mine
 
     def _answer(self, peer: Node, standing: LocalStanding) -> None:
         send, book = self.driver.send, self.book
         if standing.community == self.community:
-            mine = self._stand()
-            if (mine.origins, mine.versions) != (standing.origins, standing.versions):
-                # What the peer has not at all; where both know the same people, some of it must be old.
-                lacks = mine.origins & ~standing.origins
-                if lacks or mine.origins == standing.origins:
-                    origins = reversed(members(lacks or mine.origins))
-                    self._send_lists((peer,), tuple(book.lists[origin] for origin in origins))
+            self._send_lists((peer,), self._lists_for(standing))
             if self.bridges and standing.bridges:
                 send(peer, book.told_inside())
         elif self._pair_up(standing):
             send(peer, book.told_outside())
         send(peer, self.list_for(standing))
+
+    def _lists_for(self, standing: LocalStanding) -> tuple[InterestList, ...]:
+        """The lists that a member of the community lacks, or has of an earlier time."""
+        mine = self._stand().lists
+        if mine == standing.lists:
+            return ()
+        theirs = dict(standing.lists)
+        return tuple(self.book.lists[origin] for origin, made in mine if made > theirs.get(origin, -inf))
 
     def _pair_up(self, standing: LocalStanding) -> bool:
         """Whether this device and the peer are both brokers between their communities."""
@@ -300,7 +304,7 @@ class Mops(WeightedCarrier):
                 self._send_off(message, news)
 
     def _send_lists(self, peers: list[Node] | tuple[Node, ...], lists: tuple[InterestList, ...]) -> None:
-        for peer in peers:
+        for peer in peers if lists else ():
             self._lists_sent += len(lists)
             self.driver.send(peer, Lists(lists))
 

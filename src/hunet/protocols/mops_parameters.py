@@ -44,6 +44,9 @@ class MopsParameters(BufferParameters, frozen=True):
     learning: Annotated[
         Literal["central", "exchange"], about("who makes structures: an experimenter, or devices by hello messages")
     ] = "central"
+    patience: Annotated[
+        float, about("how long devices that exchange wait to hear of everybody before they do without", unit="s", gt=0)
+    ] = 21_600.0
     relearn: Annotated[float, about("structures are made anew so often; none is never", unit="s", gt=0)] | None = None
     window: (
         Annotated[float, about("how far back a new structure looks; none: as long as training", unit="s", gt=0)] | None

@@ -7,7 +7,7 @@ tested it; where the cause is not known, the table says so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -340,23 +340,24 @@ def _recorded_table(studies: Studies) -> str:
 
 def _relearning_table(runs: Runs) -> str:
     lines = [
-        "| new structure | utility | efficiency | delay (h) | forwardings | list forwardings | control (MB) "
-        "| role changes |",
-        "|---|---|---|---|---|---|---|---|",
+        "| learning | new structure | utility | efficiency | delay (h) | forwardings | list forwardings "
+        "| hello messages (MB) | role changes |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     periods = {row["axes"]["parameters.relearn"] for row in runs.rows}
-    for period in sorted(periods, key=lambda period: (period != "none", 0 if period == "none" else period)):
-        place = {"relearn": period}
+    in_order = sorted(periods, key=lambda period: (period != "none", 0 if period == "none" else period))
+    for learning, period in product(("central", "exchange"), in_order):
+        place = {"learning": learning, "relearn": period}
         cells = [
             *(runs.at(name, MOPS, **place).text() for name in ("utility", "efficiency")),
             runs.at("latency_avg", MOPS, **place).text(2, 3600),
             runs.at("relayed", MOPS, **place).text(0),
             runs.at(_observed("lists_sent"), MOPS, **place).text(0),
-            runs.at("control_bytes", MOPS, **place).text(1, 1e6),
+            runs.at(_observed("hello_bytes"), MOPS, **place).text(1, 1e6),
             runs.at("role_changes", MOPS, **place).text(0),
         ]
         name = "never" if period == "none" else f"every {period / DAY:g} days"
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"| {learning} | {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

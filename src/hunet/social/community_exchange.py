@@ -12,6 +12,10 @@ has got: the rounds that it has decided, and those after which it is still free 
 decided and did not. This and the communities travel like rows, without a limit. The decisions are then those of the
 central computation, whatever the order in which people meet, and when all is heard the communities are the same.
 
+People leave, and then their rows and decisions never come. Who has waited long enough gives up (:meth:`give_up`): it
+finds the communities of those who have been heard of and have none yet. Devices that have heard the same rows by then
+find the same.
+
 What is learnt belongs to an *epoch*: rows of different training windows are not mixed, and news of another epoch than
 the own are not heard.
 """
@@ -23,7 +27,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hunet.model import Node, members
-from hunet.social.clique_communities import Communities, Neighbourhoods
+from hunet.social.clique_communities import Communities, Neighbourhoods, communities
 from hunet.social.closeness_graph import ClosenessGraph
 
 if TYPE_CHECKING:
@@ -98,11 +102,25 @@ class CommunityExchange:
         """The part of the network that this device needs to know, once it does."""
         return self._near.graph if self._near else None
 
-    def _known_graph(self) -> ClosenessGraph:
+    def give_up(self) -> None:
+        """Wait no longer for those who have not been heard of: do without them."""
+        if self.placed:
+            return
+        graph = self._known_graph(present=True)
+        left = [node for node in sorted(self.rows) if node not in self._taken]
+        for label, group in communities(graph, left, self._threshold).items():
+            self._learn(self._decided.get(self.node, 0) + 1, label, group)
+        if not self.placed:  # its initiator has told others another community meanwhile
+            self._learn(self._decided.get(self.node, 0) + 1, self.node, (self.node,))
+        self._near, self._news = Neighbourhoods(graph, self._threshold), None
+
+    def _known_graph(self, *, present: bool = False) -> ClosenessGraph:
+        """The graph of the rows that have come, or only of those whose rows have come."""
         pairs = {
             (min(row.owner, peer), max(row.owner, peer)): closeness
             for _, row in sorted(self.rows.items())
             for peer, closeness in row.links
+            if not present or peer in self.rows
         }
         table = [(one, two, closeness) for (one, two), closeness in sorted(pairs.items())]
         return ClosenessGraph(table, hops=self._hops, floor=self._threshold)
