@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STUDY = """
 protocol = ["push", "pull"]
-repetitions = 6
+repetitions = 12
 [parameters]
 buffer = [5, 50]
 [workload]
@@ -65,7 +65,7 @@ def local(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     plan = folder / "study.toml"
     plan.write_text(STUDY, encoding="utf-8")
     done = run_study(spark, read_study(plan), folder / "out")
-    assert (done.runs, done.failed) == (24, [])
+    assert (done.runs, done.failed) == (48, [])
     return plan, contents(folder / "out")
 
 
@@ -109,8 +109,8 @@ def test_a_killed_worker_costs_nothing(cluster: Cluster, local: tuple[Path, dict
     watcher.start()
     watcher.join()
     assert driver.poll() is None, "the study ended before the worker could be killed"
+    (out / "log.csv").write_text(LOG, encoding="utf-8")  # what the driver reads when the study is over
     cluster.kill(cluster.workers.pop())
-    (out / "log.csv").write_text(LOG, encoding="utf-8")
     told = finish(driver)
     assert "failed=[]" in told
     assert "hunet.zip" in told.split("imported from")[1], "executors use the package that was sent to them"
