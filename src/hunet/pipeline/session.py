@@ -17,7 +17,7 @@ import tempfile
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hunet.model.errors import ConfigurationError, HunetError
@@ -121,6 +121,10 @@ def stop_spark() -> None:
     session = SparkSession.getActiveSession()
     if session is not None:
         with suppress(Exception):  # Java may have gone before; there is nothing left to stop then
+            # Word of a lost executor that comes during the stop is printed past all loggers.
+            jvm: Any = session.sparkContext._jvm
+            java = jvm.java
+            java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
             session.stop()
     gateway = SparkContext._gateway
     if gateway is not None:  # the next session may need another heap, which Java takes at its start only
