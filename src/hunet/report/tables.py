@@ -147,8 +147,9 @@ def _known(interval: Interval, otherwise: float) -> float:
 def _spread(interval: Interval, unit: float) -> str:
     if not interval.runs:
         return "–"
-    digits = 0 if interval.mean / unit >= 10 else 1
-    return f"{interval.mean / unit:,.{digits}f}" + (f" ±{interval.half / unit:,.{digits}f}" if interval.half else "")
+    mean, half = interval.mean / unit, (interval.half or 0.0) / unit
+    digits = 0 if mean >= 10 or half >= 1 else 1
+    return f"{mean:,.{digits}f}" + (f" ±{half:,.{digits}f}" if half else "")
 
 
 def _text(key: str, value: float | None) -> str:
