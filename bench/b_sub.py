@@ -20,6 +20,7 @@ from typing import Any
 
 from hunet import Contacts, make_workload, make_world, read_contacts, run
 from hunet.protocols.b_sub_packets import Filters
+from hunet.report.figures import panels
 from hunet.simulation.tag_workload import TAGS
 from hunet.social import filter_theory as theory
 from hunet.social.temporal_counting_bloom_filter import FilterShape, Lookup, wire_size
@@ -119,14 +120,7 @@ def best(call: Callable[[], object], clock: Callable[[], float] = process_time) 
 
 def draw(folder: Path) -> None:
     """Theory as lines, filters measured as points. Needs matplotlib; the same program draws the same bytes."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    style: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 9, "axes.grid": True}
-    style |= {"axes.spines.top": False, "axes.spines.right": False, "grid.color": "#e5e5e5", "legend.frameon": False}
-    with mpl.rc_context(style):
-        figure = Figure((9, 3), layout="constrained")
-        errors, size, life = figure.subplots(1, 3)
+    with panels(folder / "b-sub-theory.svg", 1, 3) as [errors, size, life]:
         counts, shape = [2, 5, 10, 20, 30, 38, 50, 65, 80], FilterShape()
         grid = range(1, 81)
         made = {n: [shape.of([f"{trial} {i}" for i in range(n)]) for trial in range(100)] for n in counts}
@@ -144,8 +138,6 @@ def draw(folder: Path) -> None:
         size.set(xlabel="tags", ylabel="bytes")
         life.set(xlabel="renewals in 5 decay cycles", ylabel="mean life (decay cycles)", yscale="log")
         errors.legend(title="filters")
-        folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(folder / "b-sub-theory.svg", metadata={"Date": None})
 
 
 def _lives(rate: float, tries: int = 4000) -> list[float]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hunet.cli.study import progress_of_runs
+from hunet.cli.progress import progress_of_runs
 
 __all__ = ["demo"]
 

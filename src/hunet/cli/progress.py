@@ -1,4 +1,4 @@
-"""A progress bar with the time left, on standard error, where a person can see it."""
+"""Progress bars with the time left, on standard error, where a person can see it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["progress_bar"]
+__all__ = ["progress_bar", "progress_of_runs"]
 
 
 @contextmanager
@@ -25,3 +25,25 @@ def progress_bar(what: str) -> Iterator[Callable[[float], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=1.0)
         yield lambda share: progress.update(task, completed=share)
+
+
+@contextmanager
+def progress_of_runs(label: str = "runs") -> Iterator[Callable[[int, int], None] | None]:
+    """A bar that counts runs, with the time left, where a person can see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

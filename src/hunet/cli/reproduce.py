@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hunet.cli.study import progress_of_runs
+from hunet.cli.progress import progress_of_runs
 
 __all__ = ["SYSTEMS", "reproduce"]
 

@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
+from hunet.model.files import read_toml
 
 if TYPE_CHECKING:
     from hunet.model import Contacts, Workload
     from hunet.simulation import Crash
 
-__all__ = ["Settings", "read_toml", "split_setting"]
+__all__ = ["Settings", "split_setting"]
 
 _TABLES = ("parameters", "workload", "links", "world")
 _PLAIN = ("contacts", "protocol", "seed", "train", "publications", "subscriptions")
@@ -124,20 +125,6 @@ class Settings:
         from hunet.simulation.schedule import crashes_from
 
         return crashes_from(self.crash, contacts)
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file as it is."""
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(path, "no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(path, f"cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(path, f"is not TOML: {error}") from None
 
 
 def split_setting(text: str) -> tuple[str, Any]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from hunet.cli.progress import progress_of_runs
 
-__all__ = ["progress_of_runs", "study"]
+__all__ = ["study"]
 
 _SHOWN_FAILURES = 5
 
@@ -58,25 +55,3 @@ def study(
         typer.echo(f"hunet: run {failure}", err=True)
     if done.failed:
         raise typer.Exit(1)
-
-
-@contextmanager
-def progress_of_runs(label: str = "runs") -> Iterator[Callable[[int, int], None] | None]:
-    """A bar that counts runs, with the time left, where a person can see it."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -157,8 +157,8 @@ def _make(name: str | None, seed: int | None, settings: list[str] | None, config
 
 def _configured(path: Path) -> tuple[str | None, int | None, dict[str, Any]]:
     """Read the name of the world, the seed and the parameters from a TOML file."""
-    from hunet.cli.settings import read_toml
     from hunet.model.errors import InputError, did_you_mean
+    from hunet.model.files import read_toml
 
     content = read_toml(path)
     kinds: dict[str, type] = {"world": str, "seed": int, "parameters": dict}

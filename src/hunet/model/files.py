@@ -1,4 +1,4 @@
-"""Writing so that nothing half-written ever stands under its final name."""
+"""Files: written so that nothing half-written ever stands under its final name, read with errors that name them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hunet.model.errors import OutputError
+from hunet.model.errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["file_in_place", "folder_in_place"]
+__all__ = ["file_in_place", "folder_in_place", "is_unused", "read_toml"]
 
 
 @contextmanager
@@ -57,6 +57,29 @@ def folder_in_place(folder: Path) -> Iterator[Path]:
         raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def is_unused(folder: Path) -> bool:
+    """Whether a folder for results is not there yet, or empty; a file in its place is refused."""
+    if not folder.exists():
+        return True
+    if not folder.is_dir():
+        raise OutputError(f"{folder}: is a file; name a folder for the results")
+    return not any(folder.iterdir())
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as it is."""
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError(path, "no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(path, f"is not TOML: {error}") from None
 
 
 def _umask() -> int:

@@ -28,13 +28,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import tomllib
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from hunet.model.errors import InputError, did_you_mean
+from hunet.model.files import read_toml
 
 __all__ = ["Point", "Run", "Source", "Study", "canonical", "plan_study", "read_study"]
 
@@ -131,7 +131,7 @@ class Study:
 
 def read_study(path: Path) -> Study:
     """Read a study; files that it names are relative to it."""
-    return plan_study(_read(path), path)
+    return plan_study(read_toml(path), path)
 
 
 def plan_study(given: dict[str, Any], path: Path) -> Study:
@@ -171,17 +171,6 @@ def plan_study(given: dict[str, Any], path: Path) -> Study:
 def canonical(value: Any) -> str:
     """JSON in which equal values are equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(path, "no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(path, f"cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(path, f"is not TOML: {error}") from None
 
 
 def _sources(path: Path, given: dict[str, Any]) -> list[Source]:

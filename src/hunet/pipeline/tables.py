@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import OutputError
-from hunet.model.files import file_in_place
+from hunet.model.files import file_in_place, is_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,11 +101,7 @@ def _groups(files: list[Path]) -> Iterator[pa.Table]:
 
 def refuse_foreign(folder: Path, marker: str, ours: Callable[[dict[str, Any]], str | None]) -> None:
     """Raise unless a folder is new, empty, or ours: ``ours`` reads its marker file and says what is foreign."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise OutputError(f"{folder}: is a file; name a folder for the results")
-    if not any(folder.iterdir()):
+    if is_unused(folder):
         return
     said = read_json(folder / marker)
     if said is None:

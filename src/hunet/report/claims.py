@@ -31,6 +31,7 @@ __all__ = [
     "has_runs",
     "read_claims",
     "replace_section",
+    "verdict_of",
 ]
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
@@ -111,6 +112,11 @@ class Runs:
 
 
 _HEAD = "| claim | the paper | ours | verdict | why it differs |"
+
+
+def verdict_of(whole: bool, part: bool) -> Verdict:
+    """The verdict of a rule: whether the claim holds as a whole, and whether in part."""
+    return "reproduced" if whole else "partly" if part else "not reproduced"
 
 
 def has_runs(folder: Path) -> bool:

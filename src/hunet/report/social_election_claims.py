@@ -15,7 +15,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, has_runs, replace_section
+from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, has_runs, replace_section, verdict_of
 
 __all__ = ["social_election_claims", "write_claims"]
 
@@ -98,10 +98,6 @@ class _Study:
         return {row["key"]: BrokerDuty.read(self.folder / "tables" / row["key"]) for row in self.runs.rows}
 
 
-def _verdict(whole: bool, part: bool) -> Verdict:
-    return "reproduced" if whole else "partly" if part else "not reproduced"
-
-
 def _place(row: dict[str, Any]) -> dict[str, Any]:
     """Where a run stands: world, its parameters, and the values of the axes by the last part of their names."""
     source = row["name"]["contacts"]
@@ -148,7 +144,7 @@ def _beats_random(study: _Study) -> _Judgement:
         parts.append(f"{WORLDS[world]}, {replication}: {min(span):+.1%} to {max(span):+.1%}")
     ours = f"above Random at {above} of {points} points, beyond chance at {sure}; {'; '.join(parts)}"
     why = f"below at {', '.join(below)}; {NOT_KNOWN}" if below else ""
-    return _Judgement(ours, _verdict(above == points, above > points / 2), why)
+    return _Judgement(ours, verdict_of(above == points, above > points / 2), why)
 
 
 def _rises_with_speed(study: _Study) -> _Judgement:
@@ -160,7 +156,7 @@ def _rises_with_speed(study: _Study) -> _Judgement:
         slow, fast = curve[0].text(0), curve[-1].text(0)
         parts.append(f"{WORLDS[world]}, {replication}: {slow} at {min(panel)} m/s, {fast} at {max(panel)} m/s")
     why = "" if steady else f"it does not rise at every step; {NOT_KNOWN}"
-    return _Judgement("; ".join(parts), _verdict(steady, rising), why)
+    return _Judgement("; ".join(parts), verdict_of(steady, rising), why)
 
 
 def _margins_compared(study: _Study) -> _Judgement:
@@ -186,7 +182,7 @@ def _margins_compared(study: _Study) -> _Judgement:
     missing = [] if larger else ["the margin is not larger under SLAW"]
     missing += [] if calmer else ["it grows with speed"]
     why = f"{'; '.join(missing)}; {NOT_KNOWN}" if missing else ""
-    return _Judgement(ours, _verdict(larger and calmer, larger or calmer), why)
+    return _Judgement(ours, verdict_of(larger and calmer, larger or calmer), why)
 
 
 def _similar_delays(study: _Study) -> _Judgement:
@@ -194,7 +190,7 @@ def _similar_delays(study: _Study) -> _Judgement:
     ours = f"social election's mean delay is between {min(apart):+.0%} and {max(apart):+.0%} of Random's"
     most = max(abs(value) for value in apart)
     why = "" if most <= 0.1 else f"the paper gives no numbers; {NOT_KNOWN}"
-    return _Judgement(ours, _verdict(most <= 0.1, most <= 0.25), why)
+    return _Judgement(ours, verdict_of(most <= 0.1, most <= 0.25), why)
 
 
 def _fewer_take_part(study: _Study) -> _Judgement:
@@ -208,7 +204,7 @@ def _fewer_take_part(study: _Study) -> _Judgement:
         fewer += [less < more for less, more in zip(curves["delegation"], curves["naive"], strict=True)]
         less, more = (f"{min(curve):.1f} to {max(curve):.1f}" for curve in (curves["delegation"], curves["naive"]))
         parts.append(f"{name}: a message is taken by {less} brokers instead of {more}")
-    return _Judgement("; ".join(parts), _verdict(all(fewer), any(fewer)))
+    return _Judgement("; ".join(parts), verdict_of(all(fewer), any(fewer)))
 
 
 # Fig. 2 ------------------------------------------------------------------------------------------------------------
@@ -220,7 +216,7 @@ def _fewer_brokers_with_speed(study: _Study) -> _Judgement:
         curve = {speed: part.mean(brokers) for speed, part in study.at(world=world).along("speed_max").items()}
         falling.append(all(one.mean > two.mean for one, two in pairwise(curve.values())))
         parts.append(f"{name}: " + ", ".join(f"{found.text(1)} at {speed}" for speed, found in curve.items()) + " m/s")
-    return _Judgement("; ".join(parts), _verdict(all(falling), any(falling)))
+    return _Judgement("; ".join(parts), verdict_of(all(falling), any(falling)))
 
 
 def _more_brokers_with_threshold(study: _Study) -> _Judgement:
@@ -230,7 +226,7 @@ def _more_brokers_with_threshold(study: _Study) -> _Judgement:
         rising.append(all(one.mean < two.mean for one, two in pairwise(curve.values())))
         low, high = min(curve), max(curve)
         parts.append(f"{window} s: {curve[low].text(1)} at {low}, {curve[high].text(1)} at {high}")
-    return _Judgement("; ".join(parts), _verdict(all(rising), any(rising)))
+    return _Judgement("; ".join(parts), verdict_of(all(rising), any(rising)))
 
 
 def _below_half(duty: BrokerDuty) -> float:
@@ -244,7 +240,7 @@ def _duty_time(study: _Study) -> _Judgement:
     nearest = min(abs(below.mean - 80) for below in found.values())
     exact = any(abs(below.mean - 80) <= max(2.0, below.half or 0.0) for below in found.values())
     why = "" if exact else f"which mobility the figure is for is not said; {_other_readings(study.folder.parent)}"
-    return _Judgement(ours, _verdict(exact, nearest <= 10), why)
+    return _Judgement(ours, verdict_of(exact, nearest <= 10), why)
 
 
 def _other_readings(results: Path) -> str:
@@ -275,7 +271,7 @@ def _duty_cycles(study: _Study) -> _Judgement:
         parts.append(f"{name}: {average} s on average, at most {longest} s; {shares[-1].text(0)} % of the nodes below")
     most = [share.mean - (share.half or 0.0) > 50 for share in shares]
     why = "" if all(most) else "against the run of 3,000 s the cycles of all nodes are short, not those of most only"
-    return _Judgement("; ".join(parts), _verdict(all(most), any(most)), why)
+    return _Judgement("; ".join(parts), verdict_of(all(most), any(most)), why)
 
 
 # Fig. 3 and the rest -----------------------------------------------------------------------------------------------
@@ -306,7 +302,7 @@ def _smoother_with_distance(study: _Study) -> _Judgement:
     )
     smoother = all(one.mean > two.mean for one, two in pairwise(steps.values()))
     depends = all(abs(a.mean - b.mean) > (a.half or 0.0) + (b.half or 0.0) for a, b in pairwise(level.values()))
-    return _Judgement(ours, _verdict(smoother and depends, smoother or depends))
+    return _Judgement(ours, verdict_of(smoother and depends, smoother or depends))
 
 
 def _quick_convergence(study: _Study) -> _Judgement:
@@ -317,7 +313,7 @@ def _quick_convergence(study: _Study) -> _Judgement:
     proportional, quick = max(windows) <= 1.5 * min(windows), max(windows) <= 3
     adaptive = _Study.read(study.folder.parent / "figure-3")
     ours += f". {_adaptive_start(adaptive)}" if adaptive else ""
-    return _Judgement(ours, _verdict(proportional and quick, proportional or quick))
+    return _Judgement(ours, verdict_of(proportional and quick, proportional or quick))
 
 
 def _adaptive_start(study: _Study) -> str:
@@ -339,7 +335,7 @@ def _switching(study: _Study) -> _Judgement:
     ours = "; ".join(f"{chance}: {count.text(1)} brokers, {sum_.text(0)}" for chance, (count, sum_) in found.items())
     means = [sum_.mean for _, sum_ in found.values()]
     spread = (max(means) - min(means)) / mean(means)
-    return _Judgement(f"{ours}; throughput varies by {spread:.1%}", _verdict(spread <= 0.05, spread <= 0.15))
+    return _Judgement(f"{ours}; throughput varies by {spread:.1%}", verdict_of(spread <= 0.05, spread <= 0.15))
 
 
 class _Row(NamedTuple):

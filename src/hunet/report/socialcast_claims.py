@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any, NamedTuple
 
-from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, replace_section
+from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, has_runs, replace_section, verdict_of
 from hunet.report.socialcast_pictures import draw_calibration, draw_figures
 
 __all__ = ["Study", "socialcast_claims", "write_claims"]
@@ -60,7 +60,7 @@ def write_claims(page: Path | str, results: Path | str) -> None:
     page, studies = Path(page), {}
     for name in STUDIES:
         folder = Path(results) / name
-        if any(folder.glob("runs/protocol=*/*.parquet")):
+        if has_runs(folder):
             studies[name] = Study.read(folder)
     many = ", ".join(f"{name} {study.repetitions}" for name, study in studies.items()) or "none"
     note = f"Repetitions: {many}. Mean ± half of the 95 % confidence interval."
@@ -103,7 +103,7 @@ def _replicas(here: Studies) -> Judged:
     same = abs(with_it.mean - 0.93) <= SAME_DELIVERY and abs(without.mean - 0.40) <= SAME_DELIVERY
     why = _weights(here) if with_it.mean < 0.93 - SAME_DELIVERY else ""
     ours = f"{with_it.text()} with, {without.text()} without (maxTTL 6, chosen to fit the latter)"
-    return ours, _verdict(same, with_it.mean > 1.5 * without.mean), why
+    return ours, verdict_of(same, with_it.mean > 1.5 * without.mean), why
 
 
 def _thrice(here: Studies) -> Judged:
@@ -121,7 +121,7 @@ def _thrice(here: Studies) -> Judged:
     if enough and not thrice and "calibration" in here:
         longer = here["calibration"].at("delivery_ratio", WITHOUT, copies=15, max_hops=10)
         why = f"depends on maxTTL, which the paper does not give: with 10 instead of 6, 15 copies give {longer.text()}"
-    return ours, _verdict(thrice, enough and first[WITHOUT] != first[WITH]), why
+    return ours, verdict_of(thrice, enough and first[WITHOUT] != first[WITH]), why
 
 
 def _traffic(here: Studies) -> Judged:
@@ -131,7 +131,7 @@ def _traffic(here: Studies) -> Judged:
     alike = all(abs(sent[WITH][c].mean - sent[WITHOUT][c].mean) <= SAME_TRAFFIC for c in sent[WITH])
     ours = ", ".join(f"γ = {c}: {sent[WITH][c].text(0)} and {sent[WITHOUT][c].text(0)}" for c in sent[WITH])
     why = "" if alike else "with prediction copies do not use up their hops: see SC-6"
-    return f"with and without, {ours}", _verdict(alike and grows, grows), why
+    return f"with and without, {ours}", verdict_of(alike and grows, grows), why
 
 
 def _publishers(here: Studies) -> Judged:
@@ -157,7 +157,7 @@ def _publishers(here: Studies) -> Judged:
         for p in (WITH, WITHOUT)
     }
     why = [f"delivery or traffic {name} prediction changes too" for name, p in _NAMES if not steady[p]]
-    return "; ".join(parts), _verdict(faster and all(steady.values()), faster), "; ".join(why)
+    return "; ".join(parts), verdict_of(faster and all(steady.values()), faster), "; ".join(why)
 
 
 def _hops_needed(here: Studies) -> Judged:
@@ -166,7 +166,7 @@ def _hops_needed(here: Studies) -> Judged:
     first = _first(delivery[WITHOUT], lambda found: found.mean > 0.9)
     ours = f"maxTTL 15: {delivery[WITH][15].text()} with; without: {_listed(delivery[WITHOUT])}"
     enough = delivery[WITH][15].mean > 0.9
-    return ours, _verdict(enough and first is not None and first >= 35, enough), "" if enough else _weights(here)
+    return ours, verdict_of(enough and first is not None and first >= 35, enough), "" if enough else _weights(here)
 
 
 def _saturation(here: Studies) -> Judged:
@@ -177,7 +177,7 @@ def _saturation(here: Studies) -> Judged:
     linear = abs(sent[WITHOUT][50].mean / sent[WITHOUT][25].mean / 2 - 1) <= 0.1
     ours = f"with: {_listed(sent[WITH], 0)} (delivery at 25: {full.text()}); without: {_listed(sent[WITHOUT], 0)}"
     slower = sent[WITH][50].mean < 1.2 * sent[WITH][25].mean
-    return ours, _verdict(stops and linear and full.mean > EVERYBODY, slower and linear), _weights(here)
+    return ours, verdict_of(stops and linear and full.mean > EVERYBODY, slower and linear), _weights(here)
 
 
 def _hop_distribution(here: Studies) -> Judged:
@@ -187,7 +187,7 @@ def _hop_distribution(here: Studies) -> Judged:
     ours = f"at most {most[WITH]:.0f} hops with, {most[WITHOUT]:.0f} without; {_percent(few)} within 10 hops with"
     short = most[WITH] <= 31 < most[WITHOUT] and few.mean > 0.5
     same = short and abs(most[WITHOUT] - 93) <= 31
-    return ours, _verdict(same, short), ""
+    return ours, verdict_of(same, short), ""
 
 
 def _buffers(here: Studies) -> Judged:
@@ -205,7 +205,7 @@ def _buffers(here: Studies) -> Judged:
     )
     skewed = few.mean > 0.4 and 0 < many.mean < 0.1
     same = skewed and few.mean < 0.55 and many.mean < 0.05 and lot.mean > 0.6
-    return ours, _verdict(same, skewed and lot.mean > 0.6), ""
+    return ours, verdict_of(same, skewed and lot.mean > 0.6), ""
 
 
 def _weights_and_delivery(here: Studies) -> Judged:
@@ -218,7 +218,7 @@ def _weights_and_delivery(here: Studies) -> Judged:
     )
     insensitive = max(s.mean for s in sent.values()) - min(s.mean for s in sent.values()) <= 2 * SAME_TRAFFIC
     ours = f"S = 6, by w_col: {_listed(delivery)}; sent {_listed(sent, 0)}"
-    return ours, _verdict(drops and alike and insensitive, drops or (alike and insensitive)), ""
+    return ours, verdict_of(drops and alike and insensitive, drops or (alike and insensitive)), ""
 
 
 def _latency(here: Studies) -> Judged:
@@ -226,7 +226,7 @@ def _latency(here: Studies) -> Judged:
     none, half = (here["figure-8"].at("latency_avg", WITH, speed_max=6, w_col=w) for w in (1.0, 0.5))
     ours = f"{none.text(0)} s at w_cdc = 0, {half.text(0)} s at 0.5"
     same = half.mean < 0.8 * none.mean
-    return ours, _verdict(same, half.mean < none.mean), ""
+    return ours, verdict_of(same, half.mean < none.mean), ""
 
 
 def _speed(here: Studies) -> Judged:
@@ -238,7 +238,7 @@ def _speed(here: Studies) -> Judged:
     shrinks = all(one > two for one, two in pairwise(gain.values())) and max(gain.values()) > 0
     ours = f"latency (s) by S at w_col = 0.75: {_listed(along[0.75], 0)}; gained by w_cdc = 0.5: "
     ours += ", ".join(f"{value:,.0f} s at {speed}" for speed, value in gain.items())
-    return ours, _verdict(falls and shrinks, falls), "" if shrinks else "no benefit that could shrink: see SC-10"
+    return ours, verdict_of(falls and shrinks, falls), "" if shrinks else "no benefit that could shrink: see SC-10"
 
 
 def _interests(here: Studies) -> Judged:
@@ -250,7 +250,7 @@ def _interests(here: Studies) -> Judged:
     rises = delivery[20].mean >= delivery[7].mean - 0.016
     found = here["figure-9"].at(_communities, WITH, caves=20, copies=3)
     ours = f"by caves: {_listed(sent, 0)} sent; delivery {_listed(delivery)}; {found.text(1)} of 20 caves found"
-    return ours, _verdict(falls and same and high and rises, falls and high), ""
+    return ours, verdict_of(falls and same and high and rises, falls and high), ""
 
 
 def _many_replicas(here: Studies) -> Judged:
@@ -262,7 +262,7 @@ def _many_replicas(here: Studies) -> Judged:
     falls = all(one.mean > two.mean for one, two in pairwise(sent.values())) or sent[20].mean < 0.95 * sent[7].mean
     constant = max(s.mean for s in lot.values()) <= 1.1 * min(s.mean for s in lot.values())
     ours = f"by caves: {_listed(delivery)}; sent {_listed(sent, 0)}; without {_listed(lot, 0)}"
-    return ours, _verdict(everybody and falls and constant, falls), ""
+    return ours, verdict_of(everybody and falls and constant, falls), ""
 
 
 def _density(here: Studies) -> Judged:
@@ -272,7 +272,7 @@ def _density(here: Studies) -> Judged:
     full = all(found.mean > EVERYBODY for p in (WITH, WITHOUT) for found in delivery[p].values())
     less = all(sent[WITH][side].mean < sent[WITHOUT][side].mean for side in sent[WITH])
     ours = "; ".join(f"{name}, by side (m): {_listed(delivery[p])}; sent {_listed(sent[p], 0)}" for name, p in _NAMES)
-    return ours, _verdict(full and less, less), ""
+    return ours, verdict_of(full and less, less), ""
 
 
 def _deviation(here: Studies) -> Judged:
@@ -285,7 +285,7 @@ def _deviation(here: Studies) -> Judged:
     ours = f"over the runs of Fig. 3: {spread['delivery_ratio']:.3f} and {spread['relayed']:,.0f}"
     steady, cheap = spread["delivery_ratio"] <= 0.016, spread["relayed"] <= SAME_TRAFFIC
     why = "" if steady and cheap else "here every run draws a society of its own; what the paper draws anew is not said"
-    return ours, _verdict(steady and cheap, steady or cheap), why
+    return ours, verdict_of(steady and cheap, steady or cheap), why
 
 
 def _best_weights(here: Studies) -> Judged:
@@ -294,7 +294,7 @@ def _best_weights(here: Studies) -> Judged:
     best = max(delivery, key=lambda w: delivery[w].mean)
     same = delivery[0.75].mean >= delivery[best].mean - 0.016
     ours = f"w_col = 0.75: {delivery[0.75].text()}; best {delivery[best].text()} at {best:g}"
-    return ours, _verdict(same, False), ""
+    return ours, verdict_of(same, False), ""
 
 
 def _hops_for_replicas(here: Studies) -> Judged:
@@ -303,7 +303,7 @@ def _hops_for_replicas(here: Studies) -> Judged:
     rises = delivery[50].mean > delivery[5].mean
     ours = f"γ = 3: {delivery[5].text()} at maxTTL 5, {delivery[50].text()} at 50"
     everybody = delivery[50].mean > EVERYBODY
-    return ours, _verdict(everybody, rises), _weights(here)
+    return ours, verdict_of(everybody, rises), _weights(here)
 
 
 class _Claimed(NamedTuple):
@@ -429,10 +429,6 @@ def _weights(here: Studies) -> str:
     if more.mean <= SAME_DELIVERY or any(one > two for one, two in zip(usual, other, strict=True)):
         return ""
     return f"the weights: in Fig. 8, on the same seeds, w_col = 0.25 delivers {more.text()} more than 0.75"
-
-
-def _verdict(same: bool, partly: bool) -> Verdict:
-    return "reproduced" if same else "partly" if partly else "not reproduced"
 
 
 def _first(along: dict[Any, Interval], fits: Callable[[Interval], bool]) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.report.claims import Interval, Runs
+from hunet.report.claims import Interval, Runs, has_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,8 +145,7 @@ class Studies:
         """The runs of a study, if there are any."""
         if stem not in self._runs:
             folder = self._results / stem
-            there = folder.is_dir() and any(folder.glob("runs/*/*.parquet"))
-            self._runs[stem] = Runs.read(folder) if there else None
+            self._runs[stem] = Runs.read(folder) if has_runs(folder) else None
         return self._runs[stem]
 
     def at(self, stem: str, metric: Callable[[Dissemination], float | None], **axes: Any) -> Interval | None:

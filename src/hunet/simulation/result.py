@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import OutputError
-from hunet.model.files import folder_in_place
+from hunet.model.files import folder_in_place, is_unused
 
 if TYPE_CHECKING:
     import numpy as np
@@ -219,11 +219,7 @@ class Result:
 
 def refuse_foreign_folder(folder: Path, name: dict[str, Any]) -> None:
     """Raise unless the folder is new, empty, or holds an earlier result of the same run."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise OutputError(f"{folder}: is a file; name a folder for the results")
-    if not any(folder.iterdir()):
+    if is_unused(folder):
         return
     try:
         there = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["name"]
