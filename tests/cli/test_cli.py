@@ -225,7 +225,9 @@ def test_interrupted_it_stops_cleanly(tmp_path: Path) -> None:
     ]
     write_contacts(Contacts.from_records(rows), tmp_path / "long.parquet")
     words = ["run", "--contacts", "long.parquet", "--messages", "2000", "--out", "out", "--log", "log.jsonl"]
-    start = "import sys; from hunet.cli import main; sys.argv = ['hunet', *sys.argv[1:]]; main()"
+    # A job in the background of a shell is started deaf to Ctrl-C: let it hear.
+    hear = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    start = hear + "import sys; from hunet.cli import main; sys.argv = ['hunet', *sys.argv[1:]]; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", start, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
