@@ -12,6 +12,7 @@ import typer
 from hunet.cli import run as run_command
 from hunet.cli import tools
 from hunet.cli.demo import demo
+from hunet.cli.one import from_one
 from hunet.cli.report import report
 from hunet.cli.reproduce import reproduce
 from hunet.cli.study import study
@@ -44,6 +45,7 @@ app.command("study")(study)
 app.command("report")(report)
 app.command("reproduce")(reproduce)
 app.command("convert")(tools.convert)
+app.command("from-one")(from_one)
 app.command("replay-log")(tools.replay_log)
 
 
