@@ -11,6 +11,7 @@ import typer
 
 from hunet.cli import run as run_command
 from hunet.cli import tools
+from hunet.cli.advise import advise
 from hunet.cli.demo import demo
 from hunet.cli.one import from_one
 from hunet.cli.report import report
@@ -42,6 +43,7 @@ app.command("protocols")(tools.protocols)
 app.add_typer(world_app, name="world")
 app.add_typer(trace_app, name="trace")
 app.command("study")(study)
+app.command("advise")(advise)
 app.command("report")(report)
 app.command("reproduce")(reproduce)
 app.command("convert")(tools.convert)

@@ -91,8 +91,9 @@ class _Study:
         found: dict[str, list[dict[str, Any]]] = {}
         for row in self.runs.rows:
             place = {"contacts": row["contacts"], **row["axes"]}
+            case = place.pop("case", row["protocol"])  # a case has a name that says what it is
             parts = [f"{axis.rpartition('.')[2]} {place[axis]}" for axis in self.axes if axis != but and axis in place]
-            found.setdefault(", ".join([row["protocol"], *parts]), []).append(row)
+            found.setdefault(", ".join([case, *parts]), []).append(row)
         return found
 
     def at(self, rows: list[dict[str, Any]], metric: Metric) -> Interval:
