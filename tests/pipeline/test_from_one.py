@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hunet import Contacts, write_contacts
 from hunet.cli import main
 from hunet.model.files import read_toml
 from hunet.pipeline.one_events import Connection, contacts_of, generate_messages
@@ -46,9 +47,10 @@ Group4.routeFile = data/tram3.wkt
 Events.nrof = 1
 MovementModel.rngSeed = [1; 2; 3]
 MapBasedMovement.mapFile1 = data/roads.wkt
-Report.nrofReports = 2
+Report.nrofReports = 3
 Report.report1 = MessageStatsReport
 Report.report2 = ConnectivityONEReport
+Report.report3 = EventLogReport
 ProphetRouter.secondsInTimeUnit = 30
 SprayAndWaitRouter.nrofCopies = 6
 SprayAndWaitRouter.binaryMode = true
@@ -116,9 +118,10 @@ def hunet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
 def test_a_scenario_becomes_a_study(hunet: Any) -> None:
     status, said, problem = hunet("from-one", "mine.txt", "-o", "study")
     assert (status, problem) == (0, "")
-    assert "report 'ConnectivityONEReport' is not written" in said
+    assert "ConnectivityONEReport: by hunet convert contacts.parquet NAME.one" in said
+    assert "report 'EventLogReport' is not written; 'hunet report --one' has MessageStatsReport" in said
     # Three values of the copies and two routers are six runs, of which epidemic routing has no use for copies.
-    assert "run 3 is for hunet the same as run 1: left out" in said
+    assert "the same for hunet as run 1, and left out: run 3, 5\n" in said
     assert "study/study.toml: 4 runs" in said
     study = read_toml(Path("study/study.toml"))
     assert study["contacts"] == "contacts.parquet"
@@ -248,6 +251,15 @@ def test_messages_are_those_of_the_one(tmp_path: Path) -> None:
 def test_connections_are_kept_as_the_one_does() -> None:
     events = [Connection(5, 1, 0, False), Connection(1, 0, 1, True), Connection(7, 1, 0, True)]
     assert contacts_of(events, 9) == [(0, 1, 1, 5), (0, 1, 7, 9)]
+
+
+def test_reports_on_contacts(hunet: Any) -> None:
+    rows = [("0", "1", 0, 2), ("0", "1", 5, 5), ("1", "2", 0, 2), ("0", "2", 1, 9), ("0", "1", 8.5, 9)]
+    write_contacts(Contacts.from_records(rows), Path("contacts.csv"))
+    assert hunet("convert", "contacts.csv", "x_ContactTimesReport.txt")[0] == 0
+    assert Path("x_ContactTimesReport.txt").read_text() == "0.0 1\n1.0 0\n2.0 2\n3.0 0\n"  # two are open at the end
+    assert hunet("convert", "contacts.csv", "x_InterContactTimesReport.txt")[0] == 0
+    assert Path("x_InterContactTimesReport.txt").read_text() == "0.0 0\n1.0 0\n2.0 0\n3.0 2\n4.0 0\n"
 
 
 ORACLE = """

@@ -48,6 +48,12 @@ _REPORTS = (
     "CreatedMessagesReport",
     "MessageDelayReport",
 )
+_OF_CONTACTS = {
+    "ContactTimesReport": "_ContactTimesReport.txt",
+    "InterContactTimesReport": "_InterContactTimesReport.txt",
+    "ConnectivityONEReport": ".one",
+}
+"""Reports that tell of contacts alone, and what ``hunet convert`` knows them by."""
 _MOVEMENT = (
     "movementModel|speed|waitTime|okMaps|pois|routeFile|routeType|routeFirstStop|nodeLocation|"
     "clusterCenter|clusterRange|nrofClusters|startLocation|endLocation|offset|busControlSystemNr|\\w*[lL]ocationsFile"
@@ -122,24 +128,27 @@ class _Scenario:
     def write(self, folder: Path, runs: range) -> list[str]:
         """Write the study and the files that it names; returns the names of its cases."""
         cases: list[dict[str, Any]] = []
-        same: dict[str, int] = {}
+        same: dict[str, list[int]] = {}
         files: dict[str, str] = {}
         for run in runs:
             name, said, contacts, messages = self._case(self._settings.at(run))
             said |= _write_contacts(folder, contacts, files) | _write_messages(folder, contacts, messages, files)
             key = canonical(said)
-            if key in same:
-                self.notes.append(f"run {run + 1} is for hunet the same as run {same[key] + 1}: left out")
+            same.setdefault(key, []).append(run + 1)
+            if len(same[key]) > 1:
                 continue
-            same[key] = run
             taken = {case["name"] for case in cases}
             cases.append({"name": name if name not in taken else f"{name}-{run + 1}", **said})
+        for first, *others in same.values():
+            if others:
+                listed = ", ".join(map(str, others[:5])) + (", ..." if len(others) > 5 else "")
+                self.notes.append(f"the same for hunet as run {first}, and left out: run {listed}")
         self._refuse_unknown()
         shared = {
             key: cases[0][key] for key in cases[0] if key != "name" and all(c.get(key) == cases[0][key] for c in cases)
         }
-        listed = [{key: value for key, value in case.items() if key not in shared} for case in cases]
-        write_toml(folder / "study.toml", {"tables": True, **shared, "case": listed})
+        own = [{key: value for key, value in case.items() if key not in shared} for case in cases]
+        write_toml(folder / "study.toml", {"tables": True, **shared, "case": own})
         return [case["name"] for case in cases]
 
     def _case(self, run: OneSettings) -> tuple[str, dict[str, Any], Contacts, list[Any]]:
@@ -296,16 +305,12 @@ class _Scenario:
 
     def _refuse_unknown(self) -> None:
         settings = self._settings
-        for number in range(1, 100):
-            found = settings.find(f"Report.report{number}")
-            if (
-                found is not None
-                and found[1].value not in _REPORTS
-                and number <= _count(settings, "Report.nrofReports")
-            ):
-                self.notes.append(
-                    f"report '{found[1].value}' is not written; 'hunet report --one' has {', '.join(_REPORTS)}"
-                )
+        for number in range(1, _count(settings, "Report.nrofReports") + 1):
+            name = settings.text(f"Report.report{number}", default=_REPORTS[0])
+            if name in _OF_CONTACTS:
+                self.notes.append(f"{name}: by hunet convert contacts.parquet NAME{_OF_CONTACTS[name]}")
+            elif name not in _REPORTS:
+                self.notes.append(f"report '{name}' is not written; 'hunet report --one' has {', '.join(_REPORTS)}")
         warmup = settings.find("Report.warmup")
         if warmup is not None and settings.number("Report.warmup"):
             self.refuse(warmup[1], "reports here count from the start: set Report.warmup = 0")

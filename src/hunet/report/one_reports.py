@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ from hunet.report.claims import Runs, has_runs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["ONE_REPORTS", "write_one_reports"]
+    from hunet.model import Contacts
+
+__all__ = ["CONTACT_REPORTS", "ONE_REPORTS", "write_contact_report", "write_one_reports"]
 
 
 class _Run:
@@ -145,6 +148,30 @@ ONE_REPORTS: dict[str, Callable[[_Run], Iterable[str]]] = {
     "MessageDelayReport": _message_delays,
 }
 """The ONE's reports that hunet writes."""
+
+
+def write_contact_report(contacts: Contacts, path: Path) -> None:
+    """How many contacts, or times between the contacts of a pair, lasted for each number of whole seconds.
+
+    The path's name ends with one of ``CONTACT_REPORTS``. A contact that ends with the trace is still open for The ONE,
+    which counts none of those.
+    """
+    between = path.name.endswith(CONTACT_REPORTS[1])
+    lengths: Counter[int] = Counter()
+    last: dict[tuple[str, str], float] = {}
+    for one, two, start, end in contacts.records():
+        if between and (one, two) in last:
+            lengths[int(start - last[one, two])] += 1
+        elif not between and end < contacts.span[1]:
+            lengths[int(end - start)] += 1
+        last[one, two] = end
+    lines = [f"{seconds}.0 {lengths[seconds]}\n" for seconds in range(max(lengths) + 2)] if lengths else []
+    with file_in_place(path) as place:
+        place.write_text("".join(lines), encoding="utf-8")
+
+
+CONTACT_REPORTS = ("_ContactTimesReport.txt", "_InterContactTimesReport.txt")
+"""How the names of The ONE's reports on contacts end."""
 
 
 def _number(value: float | None) -> str:
