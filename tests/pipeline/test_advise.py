@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet import Contacts, write_contacts
+from hunet import Contacts, Publication, Subscription, Workload, run, write_contacts
 from hunet.cli import main
 from hunet.model.errors import ConfigurationError
 from hunet.model.files import read_toml
-from hunet.pipeline.advice import Advice, Goal, advice_study, judge
+from hunet.pipeline.advice import COSTS, Advice, Goal, advice_study, judge
 from hunet.pipeline.study_plan import Point, Source, Study
 from hunet.protocols import PROTOCOLS
 from hunet.report.claims import Runs
@@ -114,6 +114,19 @@ def test_advice_is_consistent(found: dict[str, list[tuple[float, float]]], ratio
         if advice.best and each.ratio.mean > ratio and (each.meets >= 0.9 or not advice.sure):
             assert advice.best.cost.mean <= each.cost.mean
     assert (advice.best is None) == all(each.ratio.mean < ratio - 1e-9 for each in advice.candidates)
+
+
+def test_costs_are_per_publication() -> None:
+    line = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30)])
+    said = [Publication(f"m{i}", 0.0, 0, "news", 100) for i in range(4)]
+    row = run(line, Workload.of(said, [Subscription(2, "news")]), "push").summary
+    assert {name: cost(row) for name, (_, cost) in COSTS.items()} == {
+        "forwards": 2,  # each message passes over both contacts
+        "bytes": 2 * 100 + row["control_bytes"] / 4,
+        "control": row["control_bytes"] / 4,
+        "copies": 3,
+    }
+    assert row["control_bytes"] > 0
 
 
 def test_goals_that_cannot_be(tmp_path: Path) -> None:

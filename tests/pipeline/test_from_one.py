@@ -220,6 +220,7 @@ def test_what_cannot_be_mapped_is_refused_or_listed(hunet: Any, more: str, probl
         ("Events.nrof = 0", "no events with connections"),
         ("Events2.hosts = 0, 9", "'Events2.hosts' needs at least two of the 4 hosts, not '0, 9'"),
         ("Events2.hosts = 0, 1", "'Events2.hosts' needs at least two of the 4 hosts, not '0, 1'"),
+        ("Events2.prefix = X", "two messages are called 'X1': give each generator a prefix of its own"),
         ("Events2.interval = 0", "'Events2.interval' needs a second between messages, not '0'"),
         ("Group.nrofHosts = 1", "trace.txt, line 7: host 3, but the groups have hosts 0 to 1 only"),
         ("Events1.filePath = bad.txt", "bad.txt, line 2: expected 'time CONN a b up|down' or"),

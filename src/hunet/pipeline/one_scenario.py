@@ -17,13 +17,14 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import Contacts
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 from hunet.model.files import file_in_place, folder_in_place, is_unused, write_toml
-from hunet.pipeline.one_events import OneMessage, contacts_of, generate_messages, read_events
+from hunet.pipeline.one_events import Connection, OneMessage, contacts_of, generate_messages, read_events
 from hunet.pipeline.study_plan import canonical
 
 if TYPE_CHECKING:
@@ -99,12 +100,18 @@ def convert_scenario(
     return Converted(folder / "study.toml", cases, scenario.warnings, scenario.notes)
 
 
+_Said = tuple[OneMessage, float | None]
+"""A message and its life in seconds."""
+
+
 class _Scenario:
+    """Settings on their way to a study."""
+
     def __init__(self, settings: OneSettings, ignore: bool) -> None:
         self._settings, self._ignore = settings, ignore
         self.warnings: list[str] = []
         self.notes: list[str] = []
-        self._events: dict[tuple[Path, float, int], list[Any]] = {}
+        self._events: dict[tuple[Path, float, int], list[Connection | OneMessage]] = {}
 
     def refuse(self, setting: Setting, problem: str) -> None:
         """What cannot be taken over ends the conversion, or is listed."""
@@ -151,16 +158,14 @@ class _Scenario:
         write_toml(folder / "study.toml", {"tables": True, **shared, "case": own})
         return [case["name"] for case in cases]
 
-    def _case(self, run: OneSettings) -> tuple[str, dict[str, Any], Contacts, list[Any]]:
+    def _case(self, run: OneSettings) -> tuple[str, dict[str, Any], Contacts, list[_Said]]:
         """The name of a run, its settings, its contacts and its messages."""
         end = run.number("Scenario.endTime")
         groups = self._groups(run)
-        hosts = [
-            f"{run.text(f'{group}.groupID', 'Group.groupID')}"
-            for group in groups
-            for _ in range(self._hosts(run, group))
+        letters = [
+            run.text(f"{each}.groupID", "Group.groupID") for each in groups for _ in range(self._hosts(run, each))
         ]
-        names = [f"{letters}{number}" for number, letters in enumerate(hosts)]
+        names = [f"{group}{address}" for address, group in enumerate(letters)]
         if run.truth("Scenario.simulateConnections", default=True):
             found = run.find("Scenario.simulateConnections") or run.find("Group1.movementModel", "Group.movementModel")
             if found is None:
@@ -172,7 +177,8 @@ class _Scenario:
             )
         events = self._all_events(run, end, len(names))
         messages = sorted((each for each in events if isinstance(each, OneMessage)), key=lambda each: each.time)
-        records = contacts_of([each for each in events if not isinstance(each, OneMessage)], end)
+        self._refuse_double(run, messages)
+        records = contacts_of([each for each in events if isinstance(each, Connection)], end)
         if not records:
             found = run.find("Events.nrof")
             assert found is not None
@@ -185,6 +191,13 @@ class _Scenario:
         self._router(run, groups, said, messages)
         lives = self._lives(run, groups)
         return run.filled("Scenario.name"), said, contacts, [(message, lives[message.source]) for message in messages]
+
+    def _refuse_double(self, run: OneSettings, messages: list[OneMessage]) -> None:
+        ids = Counter(message.id for message in messages)
+        twice = next((each for each, times in ids.items() if times > 1), None)
+        found = run.find("Events.nrof")
+        if twice is not None and found is not None:
+            raise found[1].error(f"two messages are called '{twice}': give each generator a prefix of its own")
 
     def _groups(self, run: OneSettings) -> list[str]:
         return [f"Group{number}" for number in range(1, run.whole("Scenario.nrofHostGroups") + 1)]
@@ -201,8 +214,8 @@ class _Scenario:
             lives += [life] * self._hosts(run, group)
         return lives
 
-    def _all_events(self, run: OneSettings, end: float, hosts: int) -> list[Any]:
-        events: list[Any] = []
+    def _all_events(self, run: OneSettings, end: float, hosts: int) -> list[Connection | OneMessage]:
+        events: list[Connection | OneMessage] = []
         for number in range(1, run.whole("Events.nrof") + 1):
             space = f"Events{number}"
             kind = run.text(f"{space}.class")
@@ -346,7 +359,7 @@ def _write_contacts(folder: Path, contacts: Contacts, files: dict[str, str]) -> 
     return {"contacts": name}
 
 
-def _write_messages(folder: Path, contacts: Contacts, messages: list[Any], files: dict[str, str]) -> dict[str, str]:
+def _write_messages(folder: Path, contacts: Contacts, messages: list[_Said], files: dict[str, str]) -> dict[str, str]:
     """Publications, each on the topic of its receiver, and who wants what."""
     said = [["id", "time", "node", "topic", "size", "ttl"]]
     for message, life in messages:
