@@ -10,8 +10,8 @@ import time
 from random import Random
 
 from hunet.protocols.mops_structure import Structure
-from hunet.social.closeness_graph import ClosenessGraph
 from hunet.social.clique_communities import communities
+from hunet.social.closeness_graph import ClosenessGraph
 
 
 def network(nodes: int, degree: int, seed: int = 1) -> list[tuple[int, int, float]]:
