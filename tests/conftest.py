@@ -1,11 +1,19 @@
-"""What all tests share: where the real traces are, if they are here, and how hypothesis behaves."""
+"""What all tests share: the real traces and a browser, if they are here, and how hypothesis behaves."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.browser import start_browser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from selenium.webdriver import Chrome
 
 settings.register_profile(
     "suite", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -21,3 +29,14 @@ def shared() -> Path:
     if not (SHARED / "traces").is_dir():
         pytest.skip("the folder ../shared with real traces is not here")
     return SHARED
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pictures", action="store_true", help="write docs/pictures/*.png from the pages that are tested")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    """One Chromium for all tests of pages: starting one takes seconds."""
+    with start_browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
