@@ -133,6 +133,10 @@ def test_the_journey_of_a_message_is_told(tmp_path: Path, browser: Chrome) -> No
     for time, people, reached in ((4, 0, 0), (5, 2, 0), (20, 3, 0), (39, 3, 0), (40, 4, 1)):
         slide(browser, time)
         assert f"message with {people} people, delivered to {reached}" in text(browser, "now")
+    press(browser, ",")
+    assert text(browser, "clock") == "00:00:20"
+    press(browser, ".")
+    assert text(browser, "clock") == "00:00:40"
     browser.execute_script("document.querySelector('#journey button').click()")
     assert browser.execute_script("return document.querySelector('#journey button').ariaPressed") == "true"
     assert complaints(browser) == []

@@ -13,7 +13,7 @@ import numpy as np
 from hunet.model.files import file_in_place
 from hunet.report.broker_duty import BrokerDuty
 from hunet.report.crowd import MOST_DRAWN
-from hunet.report.figures import STYLES, curve, dots, panels
+from hunet.report.figures import STYLES, curve, dots, line, panels
 from hunet.report.study import METRICS, StudyResults, short
 
 if TYPE_CHECKING:
@@ -111,7 +111,6 @@ def _distributions(study: StudyResults, path: Path) -> str:
     with panels(path.with_suffix(".svg"), 1, 3) as places:
         delays, hops, held = places
         for style, (name, rows) in zip(STYLES, _few(study).items(), strict=False):
-            line = {key: style[key] for key in ("color", "linestyle")}
             folders = [kept for row in rows if (kept := study.tables(row))]
             tables = [pq.read_table(one / "deliveries.parquet", columns=["delay", "hops"]) for one in folders]
             delay = np.concatenate([table.column("delay").to_numpy() for table in tables]) / 60
@@ -119,11 +118,11 @@ def _distributions(study: StudyResults, path: Path) -> str:
             over = [pq.read_table(one / "series.parquet", columns=["time", "buffered"]) for one in folders]
             time = np.mean([table.column("time").to_numpy() for table in over], axis=0) / 3600
             buffered = np.mean([table.column("buffered").to_numpy() for table in over], axis=0)
-            held.plot(time, buffered, linewidth=1.2, label=name, **line)
+            line(held, time, buffered, style, name)
             data += [(name, "copies held", x, y) for x, y in zip(time.tolist(), buffered.tolist(), strict=True)]
             if len(delay):
                 x, y = _cumulative(delay)
-                delays.plot(x, y, linewidth=1.2, **line)
+                line(delays, x, y, style)
                 counts = np.bincount(hop) / len(hop)
                 hops.plot(range(len(counts)), counts, markersize=3, linewidth=1.0, **style)
                 data += [(name, "delay (min)", *point) for point in zip(x.tolist(), y.tolist(), strict=True)]
@@ -141,23 +140,22 @@ def _brokers(study: StudyResults, served: Mapping[str, list[Row]], path: Path) -
     with panels(path.with_suffix(".svg"), 1, 3) as places:
         many, duty, terms = places
         for style, (name, rows) in zip(STYLES, served.items(), strict=False):
-            line = {key: style[key] for key in ("color", "linestyle")}
             found = [BrokerDuty.read(kept) for row in rows if (kept := study.tables(row))]
             middles = (np.arange(_POINTS) + 0.5) / _POINTS
             instants = [begin + middles * (end - begin) for begin, end in (one.span for one in found)]
             count = np.mean([one.brokers_at(at.tolist()) for one, at in zip(found, instants, strict=True)], axis=0)
             time = np.mean(instants, axis=0) / 3600
-            many.plot(time, count, linewidth=1.2, label=name, **line)
+            line(many, time, count, style, name)
             data += [(name, "brokers", *point) for point in zip(time.tolist(), count.tolist(), strict=True)]
             people = min(one.nodes for one in found)
             shares = [np.sort(one.duty_times())[::-1][:people] / (one.span[1] - one.span[0]) for one in found]
             share = np.mean(shares, axis=0)
-            duty.plot(range(1, people + 1), share, linewidth=1.2, **line)
+            line(duty, range(1, people + 1), share, style)
             data += [(name, "duty", *point) for point in enumerate(share.tolist(), 1)]
             lengths = [stop - start for one in found for each in one.terms.values() for start, stop in each]
             if lengths:
                 x, y = _cumulative(np.array(lengths) / 60)
-                terms.plot(x, y, linewidth=1.2, **line)
+                line(terms, x, y, style)
                 data += [(name, "term (min)", *point) for point in zip(x.tolist(), y.tolist(), strict=True)]
         many.set(xlabel="time (h)", ylabel="brokers", ylim=(0, None))
         duty.set(xlabel="people, the busiest first", ylabel="share of the run as broker", ylim=(0, 1.02))
@@ -171,7 +169,6 @@ def _inter_contacts(crowds: Sequence[Crowd], path: Path) -> str:
     data: Data = [("contacts", "what", "x", "share of longer ones")]
     with panels(path.with_suffix(".svg"), 1, 2) as places:
         for style, crowd in zip(STYLES, crowds, strict=False):
-            line = {key: style[key] for key in ("color", "linestyle")}
             lengths = crowd.contacts.end - crowd.contacts.start
             for panel, what, values in (
                 (places[0], "time between contacts (min)", crowd.gaps),
@@ -180,7 +177,7 @@ def _inter_contacts(crowds: Sequence[Crowd], path: Path) -> str:
                 known = values[values > 0] / 60
                 x, y = _cumulative(known) if len(known) else (np.empty(0), np.empty(0))
                 x, y = x[y < 1], 1 - y[y < 1]
-                panel.plot(x, y, linewidth=1.2, label=crowd.label, **line)
+                line(panel, x, y, style, crowd.label)
                 panel.set(xlabel=what, ylabel="share of longer ones", xscale="log", yscale="log")
                 data += [(crowd.label, what, *point) for point in zip(x.tolist(), y.tolist(), strict=True)]
         _finish(places, 2)

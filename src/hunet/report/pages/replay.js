@@ -388,6 +388,8 @@ const KEYS = {
   ArrowDown: () => speed($("speed").selectedIndex - 1),
   Home: () => goTo(BEGIN),
   End: () => goTo(END),
+  ".": () => goTo(Math.min(...state.journey.hops.map((hop) => hop.time).filter((time) => time > state.time), END)),
+  ",": () => goTo(Math.max(...state.journey.hops.map((hop) => hop.time).filter((time) => time < state.time), BEGIN)),
   n: () => turn(1),
   p: () => turn(-1),
   v: () => { state.map = Boolean(tracks) && !state.map; $("view").selectedIndex = Number(!state.map); resize(); },
@@ -432,10 +434,10 @@ $("when").max = END;
 $("speed").append(...SPEEDS.map(([, text]) => new Option(`${text} in a second`)));
 $("message").append(...run.messages.map((each, number) =>
   new Option(`${each.id} · ${each.topic} · ${each.delivered} of ${each.interested}`, number)));
-// The whole run in about two minutes, or a little more.
-speed(Math.max(SPEEDS.findLastIndex(([each]) => each <= (END - BEGIN) / 90), 0));
 readColours();
 state.journey = journeyOf(run.first);
+// The life of a message in the better part of a minute, or a little more.
+speed(Math.max(SPEEDS.findLastIndex(([each]) => each <= (state.journey.ends - state.journey.created) / 30), 0));
 resize();
 choose(run.first);
 new ResizeObserver(resize).observe(crowd);
