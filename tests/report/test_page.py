@@ -72,7 +72,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tmp_path_factory.mktemp("studies") / "brokers",
         world=[{"name": "community", "hosts": 24, "caves": 4, "duration": 3600}],
         protocol=["push", "social-election", "random-broker", "pull"],
-        repetitions=5,
+        repetitions=4,
         tables=True,
         workload={"messages": 30, "topics": 4, "ttl": [120, 600, 1200], "last": 0.6},
     )
@@ -170,6 +170,12 @@ def test_parameters_of_a_world_are_axes(tmp_path: Path) -> None:
     assert (folder / "report" / "against-nodes.svg").exists()
     labels = {row["contacts"] for row in rows_of(folder / "report" / "inter-contact-times.csv")}
     assert labels == {"waypoint nodes=6", "waypoint nodes=12"}
+
+
+def test_worlds_that_differ_by_their_seeds_only_are_told_apart(tmp_path: Path) -> None:
+    worlds = [{"name": "waypoint", "seed": [1, 2], "nodes": 6, "duration": 300}]
+    folder = real_study(tmp_path / "seeds", world=worlds, workload={"messages": 5})
+    assert list(StudyResults(folder).series()) == ["push, contacts waypoint seed=1", "push, contacts waypoint seed=2"]
 
 
 def test_a_real_study_has_every_figure_with_its_data(crowd: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hunet
-from hunet.cli.people import contacts_of_run, crowd_of
+from hunet.cli.people import crowd_of, people_of_run
 from hunet.cli.replay import replay
 from hunet.model import Contacts, InputError, Publication, Subscription, Workload
 from hunet.report.replay import read_run
@@ -174,15 +174,13 @@ def test_a_page_needs_the_contacts_of_the_run(tmp_path: Path) -> None:
 
 
 def test_contacts_of_a_world_are_made_again_and_checked(crowd: Path) -> None:
-    from hunet.cli.people import movement_of
-
     named = read_run(crowd)["name"]["contacts"]
-    movement = movement_of(named["about"])
-    assert movement is not None
-    assert contacts_of_run(crowd, named, None, movement).fingerprint == named["sha256"]
+    contacts, tracks = people_of_run(crowd, named, None)
+    assert contacts.fingerprint == named["sha256"]
+    assert tracks is not None
     other: dict[str, Any] = {**named, "sha256": "0" * 64}
     with pytest.raises(InputError, match="this version makes other contacts"):
-        contacts_of_run(crowd, other, None, movement)
+        people_of_run(crowd, other, None)
 
 
 def test_folders_that_are_no_runs_are_explained(tmp_path: Path) -> None:
@@ -204,12 +202,12 @@ def test_everybody_is_near_the_own_people() -> None:
     contacts = hunet.make_world("community", seed=3, hosts=40, caves=5, duration=3600)
     crowd = crowd_of("community", contacts)
     assert len(crowd.communities) == 5
-    place, community = crowd.layout(), crowd.community()
+    place, community = crowd.layout, crowd.community()
     apart = np.hypot(*(place[:, None] - place[None, :]).transpose(2, 0, 1))
     own = community[:, None] == community[None, :]
     assert apart[own].mean() < 0.5 * apart[~own].mean()
     assert (place.min(), place.max()) == (0.0, 1.0)
-    assert (crowd.layout() == place).all()
+    assert (crowd_of("again", contacts).layout == place).all()
 
 
 def test_communities_are_sought_where_nobody_tells_them() -> None:

@@ -9,38 +9,46 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
     from hunet.report.crowd import Crowd
-    from hunet.worlds import Movement
+    from hunet.worlds import Movement, Tracks
 
-__all__ = ["contacts_of_run", "crowd_of", "movement_of"]
+__all__ = ["crowd_of", "people_of_run"]
 
 _MOST_PEOPLE = 1500
 """Finding communities takes the third power of that."""
 
 
-def movement_of(about: dict[str, Any]) -> Movement | None:
-    """The movement of the world that contacts came from, by what they tell about themselves."""
-    if not {"world", "seed", "parameters"} <= about.keys():
-        return None
-    from hunet.worlds import make_movement
+def people_of_run(run: Path, named: dict[str, Any], file: Path | None) -> tuple[Contacts, Tracks | None]:
+    """The contacts that a run was on, as its name says, and where people were if a world made them.
 
-    return make_movement(about["world"], about["seed"], **about["parameters"])
-
-
-def contacts_of_run(run: Path, named: dict[str, Any], file: Path | None, movement: Movement | None) -> Contacts:
-    """The contacts that a run was on: from the file that is named, or from the movement; checked by their hash."""
+    They come from the file that is given, or from the world, made again; either way they are known by their hash.
+    """
     from hunet.model import InputError
     from hunet.worlds.contact_files import read_contacts
 
+    movement = _movement(named["about"])
+    made = movement.contacts() if movement else None
+    same = made is not None and made.fingerprint == named["sha256"]
+    tracks = movement.tracks if movement and same else None
     if file is not None:
-        contacts, whose = read_contacts(file), file
-    elif movement is not None:
-        contacts, whose = movement.contacts(), run
-    else:
+        contacts = read_contacts(file)
+        if contacts.fingerprint != named["sha256"]:
+            problem = f"has other contacts than the run (SHA-256 {named['sha256'][:16]}...)"
+            raise InputError(file, f"{problem}: name the right file with --contacts")
+        return contacts, tracks
+    if made is None:
         raise InputError(run, "was on the contacts of a file, which it does not keep: name it with --contacts FILE")
-    if contacts.fingerprint != named["sha256"]:
-        problem = "has other contacts than the run" if file else "this version makes other contacts of its world"
-        raise InputError(whose, f"{problem} (SHA-256 {named['sha256'][:16]}...): name the right file with --contacts")
-    return contacts
+    if not same:
+        raise InputError(run, "this version makes other contacts of its world: name the old ones with --contacts FILE")
+    return made, tracks
+
+
+def _movement(about: dict[str, Any]) -> Movement | None:
+    """The movement of the world that contacts came from, by what they tell about themselves."""
+    from hunet.worlds import WORLDS, make_movement
+
+    if about.get("world") not in WORLDS:
+        return None
+    return make_movement(about["world"], about["seed"], **about["parameters"])
 
 
 def crowd_of(label: str, contacts: Contacts) -> Crowd:

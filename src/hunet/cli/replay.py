@@ -28,12 +28,11 @@ def replay(
 
     Example: hunet replay results && xdg-open results/replay.html
     """
-    from hunet.cli.people import contacts_of_run, crowd_of, movement_of
+    from hunet.cli.people import crowd_of, people_of_run
     from hunet.report.replay import read_run, write_replay
 
     named = read_run(run)["name"]["contacts"]
-    movement = movement_of(named["about"])
-    met = contacts_of_run(run, named, contacts, movement)
+    met, tracks = people_of_run(run, named, contacts)
     label = str(named["about"].get("world") or (contacts.name if contacts else "a trace"))
-    page = write_replay(run, crowd_of(label, met), movement.tracks if movement else None, out)
+    page = write_replay(run, crowd_of(label, met), tracks, out)
     typer.echo(f"{page}: written ({page.stat().st_size / 1e6:.1f} MB); open it in a browser")

@@ -9,6 +9,7 @@ ties are used and drawn: each person's few closest.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class Crowd:
             of[list(members)] = number
         return of
 
+    @cached_property
     def ties(self) -> tuple[Integers, Floats]:
         """The strongest pairs, and the share of the time that each was together."""
         pairs, together = pair_times(self.contacts)
@@ -67,15 +69,19 @@ class Crowd:
         first, last = self.contacts.span
         return pairs[kept], together[kept] / max(last - first, 1.0)
 
+    @cached_property
     def layout(self) -> Floats:
         """A place for everybody, in a square from 0 to 1."""
         many = len(self.contacts.names)
-        pairs, weight = self.ties()
-        pull = np.zeros((many, many))
-        pull[pairs[:, 0], pairs[:, 1]] = pull[pairs[:, 1], pairs[:, 0]] = np.sqrt(weight / weight.mean())
         place = self._begin()
+        # A round takes the square of the people: a crowd too large to be looked at stays in its circle.
+        rounds = _ROUNDS if many <= MOST_DRAWN else 0
+        pairs, weight = self.ties
+        pull = np.zeros((many, many) if rounds else (0, 0))
+        if rounds:
+            pull[pairs[:, 0], pairs[:, 1]] = pull[pairs[:, 1], pairs[:, 0]] = np.sqrt(weight / weight.mean())
         ideal = 1 / np.sqrt(many)
-        for step in range(_ROUNDS):
+        for step in range(rounds):
             apart = place[:, None, :] - place[None, :, :]
             distance = np.maximum(np.hypot(apart[..., 0], apart[..., 1]), 1e-3)
             force = ideal**2 / distance**2 - pull * distance / ideal * 0.5
@@ -106,8 +112,8 @@ class Crowd:
         """Draw the graph; ``brokers`` gives each node's share of the run as a broker."""
         from matplotlib.collections import LineCollection
 
-        place, community = self.layout(), self.community()
-        pairs, weight = self.ties()
+        place, community = self.layout, self.community()
+        pairs, weight = self.ties
         widths = 0.3 + 2.2 * np.sqrt(weight / weight.max())
         panel.add_collection(LineCollection(list(place[pairs]), colors="#00000055", linewidths=widths, zorder=1))
         size = float(np.clip(9000 / len(place), 25, 130))

@@ -149,7 +149,7 @@ _KINDS = {"time": np.float64, "broker": np.uint8, "node": np.uint16, "sender": n
 
 def _places(crowd: Crowd, tracks: Tracks | None) -> dict[str, Any]:
     """A place for everybody, and everybody's track with the area that they need."""
-    x, y = crowd.layout().round(4).T.tolist()
+    x, y = crowd.layout.round(4).T.tolist()
     placed: dict[str, Any] = {"layout": {"x": x, "y": y}}
     if tracks is None:
         return placed

@@ -51,9 +51,9 @@ class StudyResults:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        if not (folder / "study.json").exists() and folder.is_dir() and any(folder.glob("runs/*/*.parquet")):
-            raise InputError(folder, "is not the folder of a study: it has no study.json")
         runs = Runs.read(folder)
+        if not (folder / "study.json").exists():
+            raise InputError(folder, "is not the folder of a study: it has no study.json")
         self.rows, self.repetitions = runs.rows, runs.repetitions
         for row in self.rows:
             row["brokers"] = json.loads(row["role_time"] or "{}").get("broker")
@@ -61,18 +61,21 @@ class StudyResults:
 
     def _axes(self) -> list[str]:
         """The names of all that differs between points; parameters of a world are found among the contacts."""
-        worlds = [row["name"]["contacts"] for row in self.rows if "world" in row["name"]["contacts"]]
-        for key in sorted({key for world in worlds for key in world["parameters"]}):
-            if len({json.dumps(world["parameters"].get(key)) for world in worlds}) > 1:
-                for row in self.rows:
-                    parameters = row["name"]["contacts"].get("parameters", {})
-                    if key in parameters:
-                        row["axes"][f"world.{key}"] = parameters[key]
-        whose = {row["name"]["contacts"].get("world", row["contacts"]) for row in self.rows}
-        if len(whose) > 1:
-            for row in self.rows:
-                row["axes"]["contacts"] = row["name"]["contacts"].get("world", row["contacts"])
-        names = {axis: None for row in self.rows for axis in row["axes"]}
+        sources = {label: row["name"]["contacts"] for label, row in self.sources().items()}
+        whose = {label: str(named.get("world", label)) for label, named in sources.items()}
+        differs = _differing([named.get("parameters", {}) for named in sources.values() if "world" in named])
+        values = {
+            label: {f"world.{key}": named["parameters"][key] for key in differs if key in named.get("parameters", {})}
+            for label, named in sources.items()
+        }
+        if len({json.dumps([whose[label], values[label]]) for label in sources}) < len(sources):
+            # Something else tells them apart, such as their seeds: then only their labels do.
+            whose, values = {label: label for label in sources}, {label: {} for label in sources}
+        for row in self.rows:
+            row["axes"] |= values[row["contacts"]]
+            if len(set(whose.values())) > 1:
+                row["axes"]["contacts"] = whose[row["contacts"]]
+        names = {axis for row in self.rows for axis in row["axes"]}
         return sorted(names, key=lambda axis: (axis != "contacts", axis))
 
     def sources(self) -> dict[str, Row]:
@@ -108,8 +111,9 @@ class StudyResults:
         return [axis for axis in self.axes if self._is_numeric(axis)]
 
     def _is_numeric(self, axis: str) -> bool:
-        values = {row["axes"][axis] for row in self.rows if axis in row["axes"] and _is_plain(row["axes"][axis])}
-        return len(values) > 1 and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+        values = [row["axes"][axis] for row in self.rows if axis in row["axes"]]
+        numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+        return numbers and len(set(values)) > 1
 
     def shown(self, names: tuple[str, ...] = ()) -> list[Metric]:
         """The metrics that some run has, of those that are named."""
@@ -126,8 +130,10 @@ class StudyResults:
         return all(self.tables(row) for row in self.rows)
 
 
-def _is_plain(value: Any) -> bool:
-    return not isinstance(value, (list, dict))
+def _differing(given: list[dict[str, Any]]) -> list[str]:
+    """The keys that do not have the same value everywhere."""
+    keys = sorted({key for each in given for key in each})
+    return [key for key in keys if len({json.dumps(each.get(key)) for each in given}) > 1]
 
 
 def short(axis: str) -> str:

@@ -188,8 +188,8 @@ def _graph(study: StudyResults, crowd: Crowd, path: Path) -> str:
     """Who spent time with whom, by community; squares were brokers for half of the run or more."""
     names = crowd.contacts.names
     name, share = _who_served(study, crowd)
-    pairs, together = crowd.ties()
-    place, community = crowd.layout(), crowd.community()
+    pairs, together = crowd.ties
+    place, community = crowd.layout, crowd.community()
     data: Data = [("kind", "node", "other", "x", "y", "community", "share as broker", "share of time together")]
     served: Sequence[float | str] = [""] * len(names) if share is None else share.tolist()
     data += [
