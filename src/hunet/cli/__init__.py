@@ -12,6 +12,7 @@ import typer
 from hunet.cli import run as run_command
 from hunet.cli import tools
 from hunet.cli.demo import demo
+from hunet.cli.replay import replay
 from hunet.cli.report import report
 from hunet.cli.reproduce import reproduce
 from hunet.cli.study import study
@@ -42,6 +43,7 @@ app.add_typer(world_app, name="world")
 app.add_typer(trace_app, name="trace")
 app.command("study")(study)
 app.command("report")(report)
+app.command("replay")(replay)
 app.command("reproduce")(reproduce)
 app.command("convert")(tools.convert)
 app.command("replay-log")(tools.replay_log)
