@@ -43,4 +43,8 @@ def test_the_demo_compares_all_protocols(
     assert "trace.csv; 20 messages that live 60 min; 2 runs" in shown
     assert "Most delivered: push." in shown
     assert shown.count("±") > 5
+    watched = shown.partition("Watch a run: hunet replay ")[2].split()
+    assert (Path(watched[0]) / "forwards.parquet").exists()
+    assert watched[1:] == ["--contacts", "trace.csv"]
+    assert {path.stem for path in Path("demo-results/report").glob("*.svg")} >= {"contact-graph-0", "brokers"}
     assert Path("demo-results/summary.csv").exists()

@@ -164,6 +164,9 @@ def test_the_whole_way(spark: SparkSession, hunet: Any) -> None:
     assert int(fields["created"]) > 5
     status, said, _ = hunet("report", "results")  # the study's own page
     assert (status, said) == (0, "results/report.html: written\n")
+    page = Path("results/report.html").read_text()
+    assert "mine-SprayAndWaitRouter-8" in page  # a case goes by its name
+    assert "case mine" not in page
 
 
 def test_json_and_runs(hunet: Any) -> None:

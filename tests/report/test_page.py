@@ -1,18 +1,28 @@
-"""The report of a study: one page, figures as SVG, their data as CSV."""
+"""The report of a study: one page, figures as SVG, their data as CSV; in a real browser too."""
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hunet
+from hunet.cli.report import make_report, report
 from hunet.model import InputError
-from hunet.report.page import METRICS, write_report
+from hunet.report.page import write_report
+from hunet.report.study import METRICS, StudyResults
+from tests.browser import colours, complaints, open_page
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 RATIOS = {"push": [0.9, 0.8, 0.95, 0.85], "pull": [0.4, 0.31, 0.44, 0.36], "like-push": [0.88, 0.81, 0.96, 0.84]}
 
@@ -22,18 +32,18 @@ def study(folder: Path, lives: tuple[float, ...] = (60.0,)) -> Path:
     for protocol, ratios in RATIOS.items():
         for life in lives:
             for repetition, ratio in enumerate(ratios):
+                result = {"contacts": {"sha256": "0" * 64, "nodes": 7}, "versions": {"hunet": "0.1.0"}}
                 row: dict[str, Any] = {metric.name: 10.0 for metric in METRICS if metric.name != "brokers"}
                 row |= {
                     "key": f"{protocol}-{life}-{repetition}",
                     "point": 0,
                     "repetition": repetition,
+                    "seed": 100 + repetition,
                     "contacts": "a <crowd>",
                     "axes": json.dumps({"workload.ttl": life} if len(lives) > 1 else {}),
                     "role_time": json.dumps({"broker": 3.0} if protocol == "pull" else {}),
                     "observed": "{}",
-                    "name": json.dumps(
-                        {"contacts": {"sha256": "0" * 64}, "workload": {}, "result": {"versions": {"hunet": "0.1.0"}}}
-                    ),
+                    "name": json.dumps({"contacts": {"sha256": "0" * 64}, "workload": {}, "result": result}),
                     "delivery_ratio": ratio * life / lives[-1],
                 }
                 place = folder / "runs" / f"protocol={protocol}"
@@ -41,6 +51,38 @@ def study(folder: Path, lives: tuple[float, ...] = (60.0,)) -> Path:
                 pq.write_table(pa.Table.from_pylist([row]), place / f"{row['key']}.parquet")
     (folder / "study.json").write_text('{"kind": "study"}')
     return folder
+
+
+def real_study(folder: Path, **given: Any) -> Path:
+    """Runs of a study, done one after the other without Spark."""
+    from hunet.pipeline.study_plan import plan_study
+    from hunet.pipeline.study_run import do_run
+    from hunet.pipeline.tables import write_json
+
+    plan = plan_study(given, folder / "study.toml")
+    assert [do_run(run, folder) for run in plan.runs()] == [None] * len(plan.runs())
+    write_json(folder / "study.json", plan.identity)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a study: brokers among communities, messages of three lives, and all tables kept."""
+    folder = real_study(
+        tmp_path_factory.mktemp("studies") / "brokers",
+        world=[{"name": "community", "hosts": 24, "caves": 4, "duration": 3600}],
+        protocol=["push", "social-election", "random-broker", "pull"],
+        repetitions=4,
+        tables=True,
+        workload={"messages": 30, "topics": 4, "ttl": [120, 600, 1200], "last": 0.6},
+    )
+    assert make_report(folder) == (folder / "report.html", [])
+    return folder
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 class Tags(HTMLParser):
@@ -67,47 +109,145 @@ class Tags(HTMLParser):
 
 
 def test_the_page_stands_alone_and_says_what_is_real(tmp_path: Path) -> None:
-    page = write_report(study(tmp_path / "crowd"), latex=tmp_path / "table.tex")
+    folder = study(tmp_path / "crowd")
+    page = write_report(StudyResults(folder), latex=tmp_path / "table.tex")
     text = page.read_text()
     tags = Tags(text)
     assert not tags.open
     assert tags.seen.count("svg") == 1
     assert "src=" not in text
-    assert "a &lt;crowd&gt;: sha256 0000000000000000" in text
-    assert "<tr><td>pull</td><td>0.497 ± 0.015</td><td>real</td></tr>" in text
-    assert "<tr><td>like-push</td><td>0.003 ± 0.024</td><td>may be chance</td></tr>" in text
+    assert f"a &lt;crowd&gt;: 7 people, SHA-256 {'0' * 64}" in text
+    assert "<td>100, 101, 102, 103</td>" in text
+    assert "Highest delivery ratio: push; not told apart from it: like-push." in text
+    assert "<tr><td>pull</td><td><b>-0.497 ± 0.015</b></td><td><b>-0.495 ± 0.030</b></td></tr>" in text
+    assert "<tr><td>like-push</td><td>-0.003 ± 0.024 ≈</td><td></td></tr>" in text
     assert "brokers" in text
-    assert r"push & 0.875 $\pm$ 0.103 &" in (tmp_path / "table.tex").read_text()
-    first = text
-    write_report(tmp_path / "crowd")
-    assert page.read_text() == first
+    latex = (tmp_path / "table.tex").read_text()
+    assert r"push & 0.875 $\pm$ 0.103 &" in latex
+    assert r"pull & \textbf{-0.497 $\pm$ 0.015} &" in latex
+    pairs = rows_of(folder / "report" / "differences.csv")
+    assert [(row["one"], row["two"], row["real"]) for row in pairs if row["metric"] == "delivery_ratio"] == [
+        ("push", "like-push", "False"),
+        ("push", "pull", "True"),
+        ("like-push", "pull", "True"),
+    ]
+    write_report(StudyResults(folder))
+    assert page.read_text() == text
 
 
-def test_a_swept_parameter_is_an_axis(tmp_path: Path) -> None:
+def test_a_swept_parameter_is_an_axis_and_not_an_alternative(tmp_path: Path) -> None:
     folder = study(tmp_path / "crowd", (60.0, 600.0, 6000.0))
-    page = write_report(folder, tmp_path / "elsewhere.html")
+    page = write_report(StudyResults(folder), tmp_path / "elsewhere.html", units={"workload.ttl": "s"})
     assert page == tmp_path / "elsewhere.html"
-    assert (folder / "report" / "against-ttl.svg").read_text().count("delivery ratio") == 1
-    rows = (folder / "report" / "against-ttl.csv").read_text().splitlines()
-    assert rows[0] == "workload.ttl,series,metric,mean,ci95"
-    assert rows[1].startswith("60.0,like-push,delivery_ratio,0.0087")
-    assert len(rows) == 1 + 3 * 3 * 3
+    picture = (folder / "report" / "against-ttl.svg").read_text()
+    assert picture.count("delivery ratio") == 1
+    assert picture.count("ttl (s)") == 6
+    rows = rows_of(folder / "report" / "against-ttl.csv")
+    assert len(rows) == 6 * 3 * 3 - 2 * 3  # pull alone has brokers
+    assert rows[0]["series"] == "like-push"
+    assert float(rows[0]["mean"]) == pytest.approx(0.008725)
+    pairs = rows_of(folder / "report" / "differences.csv")
+    assert {(row["where"], row["one"]) for row in pairs if row["two"] == "pull" and row["one"] == "push"} == {
+        ("ttl 60.0", "push"),
+        ("ttl 600.0", "push"),
+        ("ttl 6000.0", "push"),
+    }
 
 
-def test_delays_and_hops_are_drawn_where_tables_were_kept(tmp_path: Path) -> None:
-    folder = study(tmp_path / "crowd")
-    for path in folder.glob("runs/*/*.parquet"):
-        tables = folder / "tables" / path.stem
-        tables.mkdir(parents=True)
-        pq.write_table(pa.table({"delay": [60.0, 120.0, 600.0], "hops": [1, 1, 2]}), tables / "deliveries.parquet")
-        pq.write_table(pa.table({"time": [0.0, 3600.0], "buffered": [1, 2]}), tables / "series.parquet")
-    assert Tags(write_report(folder).read_text()).seen.count("figure") == 2
-    assert "push,hops,1,0.6666666666666666" in (folder / "report" / "distributions.csv").read_text()
+def test_parameters_of_a_world_are_axes(tmp_path: Path) -> None:
+    folder = real_study(
+        tmp_path / "sizes",
+        world=[{"name": "waypoint", "nodes": [6, 12], "duration": 300}],
+        protocol=["push", "pull"],
+        repetitions=2,
+        workload={"messages": 5},
+    )
+    results = StudyResults(folder)
+    assert results.numeric() == ["world.nodes"]
+    assert list(results.series("world.nodes")) == ["push", "pull"]
+    _, missing = make_report(folder)
+    assert missing == []
+    assert (folder / "report" / "against-nodes.svg").exists()
+    labels = {row["contacts"] for row in rows_of(folder / "report" / "inter-contact-times.csv")}
+    assert labels == {"waypoint nodes=6", "waypoint nodes=12"}
+
+
+def test_worlds_that_differ_by_their_seeds_only_are_told_apart(tmp_path: Path) -> None:
+    worlds = [{"name": "waypoint", "seed": [1, 2], "nodes": 6, "duration": 300}]
+    folder = real_study(tmp_path / "seeds", world=worlds, workload={"messages": 5})
+    assert list(StudyResults(folder).series()) == ["push, contacts waypoint seed=1", "push, contacts waypoint seed=2"]
+
+
+def test_a_real_study_has_every_figure_with_its_data(crowd: Path) -> None:
+    made = {path.stem for path in (crowd / "report").glob("*.svg")}
+    assert made == {"against-ttl", "distributions", "brokers", "inter-contact-times", "contact-graph-0"}
+    assert {path.stem for path in (crowd / "report").glob("*.csv")} == {*made, "differences"}
+    tags = Tags((crowd / "report.html").read_text())
+    assert not tags.open
+    assert tags.seen.count("figure") == len(made)
+    # The curves are those of the tables: the share of delays at or below the longest is all of them.
+    delays = [row for row in rows_of(crowd / "report" / "distributions.csv") if row["what"] == "delay (min)"]
+    assert max(float(row["x"]) for row in delays) <= 20.0
+    assert max(float(row["y"]) for row in delays) == 1.0
+    brokers = rows_of(crowd / "report" / "brokers.csv")
+    shares = [
+        float(row["y"]) for row in brokers if row["series"] == "social-election, ttl 600" and row["what"] == "duty"
+    ]
+    counts = [
+        float(row["y"]) for row in brokers if row["series"] == "social-election, ttl 600" and row["what"] == "brokers"
+    ]
+    assert len(shares) == 24
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(np.mean(counts), rel=0.05)  # people on duty, counted in two ways
+    graph = rows_of(crowd / "report" / "contact-graph-0.csv")
+    people = [row for row in graph if row["kind"] == "node"]
+    assert len(people) == 24
+    assert len({row["community"] for row in people}) == 4
+    assert any(float(row["share as broker"]) >= 0.5 for row in people)
+    gaps = rows_of(crowd / "report" / "inter-contact-times.csv")
+    assert all(0 < float(row["share of longer ones"]) < 1 for row in gaps)
+
+
+def test_a_trace_is_drawn_if_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contacts = hunet.make_world("waypoint", seed=1, nodes=8, duration=600)
+    hunet.write_contacts(contacts, tmp_path / "trace.csv")
+    hunet.write_contacts(hunet.make_world("waypoint", seed=2, nodes=8, duration=600), tmp_path / "other.csv")
+    folder = real_study(
+        tmp_path / "found", contacts=str(tmp_path / "trace.csv"), protocol=["push", "pull"], workload={"messages": 5}
+    )
+    report(folder)
+    assert "who met whom is not drawn for trace: give --contacts FILE" in capsys.readouterr().err
+    assert not (folder / "report" / "contact-graph-0.svg").exists()
+    report(folder, contacts=[tmp_path / "trace.csv"])
+    assert capsys.readouterr().err == ""
+    assert (folder / "report" / "contact-graph-0.svg").exists()
+    with pytest.raises(InputError, match=r"other.csv: holds other contacts"):
+        report(folder, contacts=[tmp_path / "other.csv"])
+
+
+def test_the_page_in_a_browser(crowd: Path, browser: Chrome, picture: Callable[[str], None]) -> None:
+    open_page(browser, crowd / "report.html")
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('figure svg')].map(each => each.getBoundingClientRect())"
+        ".map(each => Math.min(each.width, each.height))"
+    )
+    assert len(sizes) == 5
+    assert min(sizes) > 150
+    browser.execute_script("document.body.style.zoom = 0.7; document.querySelector('h2').scrollIntoView()")
+    picture("report")
+    background = "return getComputedStyle(document.querySelector('figure svg')).filter"
+    assert browser.execute_script(background) == "none"
+    colours(browser, "dark")
+    assert "invert" in browser.execute_script(background)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert browser.execute_script(background) == "none"  # paper is white
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert complaints(browser) == []
 
 
 def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no runs of a study"):
-        write_report(tmp_path)
+        StudyResults(tmp_path)
     (study(tmp_path / "crowd") / "study.json").unlink()
     with pytest.raises(InputError, match="it has no study"):
-        write_report(tmp_path / "crowd")
+        StudyResults(tmp_path / "crowd")

@@ -8,12 +8,13 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from hunet import Contacts, HunetError, Publication, Subscription, Workload, run
+from hunet import Contacts, Crash, HunetError, Publication, Subscription, Workload, run
 from hunet.model import Message
 from hunet.protocols import Protocol
 from hunet.simulation import SUMMARY, TABLES
@@ -83,9 +84,22 @@ class Elected(Protocol):
 def test_roles_over_time() -> None:
     result = run(CONTACTS, WORKLOAD, Elected)
     assert result.summary["role_time"] == {"broker": 2.5, "user": 2.5}
-    assert result.summary["role_changes"] == 10
+    assert result.summary["role_changes"] == 5
     assert result.summary["false_matches"] == 1
     assert result.roles["role"].tolist() == ["broker"] * 5 + ["user"] * 5
+
+
+def test_a_device_that_is_down_has_no_role() -> None:
+    result = run(CONTACTS, WORKLOAD, Elected, crashes=[Crash(0, 10.0, 10.0)])
+    begin, end = CONTACTS.span
+    assert sum(result.summary["role_time"].values()) == pytest.approx(5.0)
+    assert result.summary["role_time"]["down"] == pytest.approx(10 / (end - begin))
+
+
+def test_of_systems_with_brokers_everybody_has_a_role_from_the_start() -> None:
+    for protocol in ("social-election", "random-broker", "socio-aware-overlay", "mops"):
+        given: dict[str, Any] = {"share": 0.5} if protocol == "random-broker" else {}
+        assert sum(run(CONTACTS, WORKLOAD, protocol, **given).summary["role_time"].values()) == pytest.approx(5.0)
 
 
 def test_every_number_and_column_is_documented() -> None:

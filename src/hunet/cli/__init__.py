@@ -14,6 +14,7 @@ from hunet.cli import tools
 from hunet.cli.advise import advise
 from hunet.cli.demo import demo
 from hunet.cli.one import from_one
+from hunet.cli.replay import replay
 from hunet.cli.report import report
 from hunet.cli.reproduce import reproduce
 from hunet.cli.study import study
@@ -45,6 +46,7 @@ app.add_typer(trace_app, name="trace")
 app.command("study")(study)
 app.command("advise")(advise)
 app.command("report")(report)
+app.command("replay")(replay)
 app.command("reproduce")(reproduce)
 app.command("convert")(tools.convert)
 app.command("from-one")(from_one)

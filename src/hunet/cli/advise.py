@@ -71,9 +71,9 @@ def advise(
         write_toml(file, recommended_run(study, advice.best.name, relpath(contacts.absolute(), out.absolute())))
     else:
         file.unlink(missing_ok=True)  # of another question, to the same runs
-    from hunet.report.page import write_report
+    from hunet.cli.report import make_report
 
-    page = write_report(out)
+    page, _ = make_report(out, contacts=[contacts])
     if as_json:
         import json
 

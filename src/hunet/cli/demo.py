@@ -43,6 +43,7 @@ def demo(
     given: dict[str, Any] = {
         "protocol": list(PROTOCOLS),
         "repetitions": runs,
+        "tables": True,  # for the figures of the page, and to watch any run
         # MOPS watches who meets whom before it begins; all others just wait for the first message.
         "train": _TRAINING,
         "workload": {"messages": messages, "ttl": ttl, "first": _TRAINING},
@@ -71,9 +72,13 @@ def demo(
 
         who = trace.name if trace else "100 people, 10 communities, 8 hours"
         print_comparison(points, f"{who}; {messages} messages that live {ttl / 60:g} min; {runs} runs")
-        from hunet.report.page import write_report
+        from hunet.cli.report import make_report
 
-        typer.echo(f"Figures and which differences are real: {write_report(out)}")
+        page, _ = make_report(out, contacts=[trace] if trace else [])
+        typer.echo(f"Figures and which differences are real: {page}")
+        for run in sorted(out.glob("runs/protocol=social-election/*.parquet"))[:1]:
+            file = f" --contacts {trace}" if trace else ""
+            typer.echo(f"Watch a run: hunet replay {out / 'tables' / run.stem}{file}")
     if done.failed:
         for failure in done.failed:
             typer.echo(f"hunet: run {failure}", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Interval", "student_t"]
+__all__ = ["Interval", "student_p", "student_t"]
 
 
 class Interval(NamedTuple):
@@ -57,6 +57,15 @@ def student_t(freedom: int, confidence: float = 0.95) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
     return (low + high) / 2
+
+
+def student_p(t: float, freedom: int) -> float:
+    """The probability that chance gives a Student's t that is as far from 0, on either side.
+
+    >>> round(student_p(2.228, 10), 3), round(student_p(-12.706, 1), 3)
+    (0.05, 0.05)
+    """
+    return 1 - _within(abs(t), freedom)
 
 
 def _within(t: float, freedom: int) -> float:

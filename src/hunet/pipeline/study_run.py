@@ -7,11 +7,12 @@ wrote it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import traceback
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import ConfigurationError, HunetError
 from hunet.pipeline.study_plan import Run, canonical
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, Workload
     from hunet.simulation import Result
 
-__all__ = ["do_run", "give_up", "is_done"]
+__all__ = ["do_run", "give_up", "is_done", "world_file"]
 
 _KEPT_TRACES = 4
 
@@ -94,17 +95,20 @@ def _read(path: str, sha256: str) -> Contacts:
 @lru_cache(maxsize=_KEPT_TRACES)
 def _world(folder: str, named: str) -> Contacts:
     """A world, made once in a study and read once by each worker process that needs it again."""
-    import hashlib
-
     from hunet.worlds import make_world
     from hunet.worlds.contact_files import read_contacts, write_contacts
 
-    place = Path(folder) / "worlds" / f"{hashlib.sha256(named.encode()).hexdigest()[:20]}.parquet"
+    given = json.loads(named)
+    place = world_file(Path(folder), given)
     if not place.exists():
-        given = json.loads(named)
         write_contacts(make_world(given["world"], given["seed"], **given["parameters"]), place)
     # Read back also what was just made: every run of the world gets it by the same way.
     return read_contacts(place)
+
+
+def world_file(folder: Path, named: dict[str, Any]) -> Path:
+    """Where a study keeps the contacts of a world, by what the names of runs say of it."""
+    return folder / "worlds" / f"{hashlib.sha256(canonical(named).encode()).hexdigest()[:20]}.parquet"
 
 
 def _workload(run: Run, contacts: Contacts) -> Workload:

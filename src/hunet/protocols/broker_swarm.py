@@ -163,6 +163,7 @@ class BrokerSwarm(Protocol):
 
     def start(self, now: float) -> None:
         self.started = self._role_since = now
+        self.driver.role(self.role)
 
     # Roles ----------------------------------------------------------------------------------------------------------
 

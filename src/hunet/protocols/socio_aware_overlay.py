@@ -160,6 +160,7 @@ class SocioAwareOverlay(Carrier):
     # Events: contacts -----------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
+        self.driver.role("user")
         for known in self.parameters.communities or ():
             members_, brokers_ = _as_set(known.members), _as_set(known.brokers)
             self.directory.update([(brokers_, members_, now)])

@@ -6,12 +6,15 @@ length (section V.C).
 >>> duty = BrokerDuty([(2.0, "ann", "broker"), (5.0, "ann", "user"), (4.0, "bob", "broker")], span=(0.0, 8.0), nodes=3)
 >>> duty.brokers()
 [0, 0, 1, 1, 2, 1, 1, 1, 1]
+>>> duty.brokers_at([1.0, 4.5, 6.0])
+[0, 2, 1]
 >>> duty.duty_times(), duty.duty_cycles()
 ([0.0, 3.0, 4.0], [3.0, 4.0])
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from itertools import accumulate
 from math import ceil
@@ -59,6 +62,12 @@ class BrokerDuty:
                 change[ceil(start - begin)] += 1
                 change[ceil(stop - begin) if stop < end else -1] -= 1
         return list(accumulate(change[:-1]))
+
+    def brokers_at(self, times: Iterable[float]) -> list[int]:
+        """The number of brokers at each of some instants: terms that have begun less those that have ended."""
+        terms = [term for each in self.terms.values() for term in each]
+        starts, stops = sorted(start for start, _ in terms), sorted(stop for _, stop in terms)
+        return [bisect_right(starts, time) - bisect_right(stops, time) for time in times]
 
     def duty_times(self) -> list[float]:
         """Seconds as broker of every node, in ascending order (Fig. 2c)."""

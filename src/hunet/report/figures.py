@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hunet.model.intervals import Interval
 
-__all__ = ["STYLES", "curve", "dots", "panels"]
+__all__ = ["STYLES", "curve", "dots", "line", "panels"]
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
 MARKERS, DASHES = "os^Dv<>P", ("-", "--", "-.", ":")
@@ -23,7 +23,7 @@ STYLES = [
     {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
-        "linestyle": DASHES[number % len(DASHES)],
+        "linestyle": DASHES[(number + number // len(COLOURS)) % len(DASHES)],
     }
     for number in range(len(COLOURS) * len(DASHES))
 ]
@@ -53,6 +53,13 @@ def curve(panel: Any, along: Mapping[float, Interval], style: Mapping[str, str],
     panel.plot(list(known), means, label=label, markersize=3, linewidth=1.2, **style)
     low, high = ([mean + sign * half for mean, half in zip(means, halves, strict=True)] for sign in (-1, 1))
     panel.fill_between(list(known), low, high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def line(panel: Any, x: Any, y: Any, style: Mapping[str, str], label: str = "") -> None:
+    """A line through many points, with a few markers by which it is told apart in grey."""
+    # Lines that run side by side carry their markers at different places.
+    offset = 0.02 * MARKERS.index(style["marker"])
+    panel.plot(x, y, label=label or None, linewidth=1.1, markersize=3.5, markevery=(offset, 0.2), **style)
 
 
 def dots(panel: Any, names: Sequence[str], found: Sequence[Interval], unit: float = 1.0) -> None:

@@ -159,7 +159,22 @@ def _efficiency(studies: Studies) -> _Judgement:
         found = _at(studies[study], "efficiency", ttl=DAY)
         parts.append(f"{TRACES[trace]}: {_text(found)}")
         checks += [_falls(found, PULL, MOPS, PUSH), found[MOPS].mean > found[NEIGHBORS].mean, found[PULL].mean > 0.99]
-    return _Judgement(f"at 1 day {'; '.join(parts)}", _all_of(checks), "" if all(checks) else NOT_KNOWN)
+    return _Judgement(f"at 1 day {'; '.join(parts)}", _all_of(checks), "" if all(checks) else _of_choices(studies))
+
+
+def _of_choices(studies: Studies) -> str:
+    """How the efficiencies change with what the paper leaves open."""
+    if _CHOICES not in studies:
+        return NOT_KNOWN
+    runs = studies[_CHOICES]
+    mops = [runs.at("efficiency", MOPS, default_weight=weight).text() for weight in (0.0, 1e-5)]
+    by_k = runs.along("efficiency", NEIGHBORS, "nearest")
+    return (
+        f"by the default weight brokers take what nobody near asks for: on Infocom 2005 MOPS has {mops[0]} without it, "
+        f"{mops[1]} with it; Neighbors has "
+        + ", ".join(f"{found.text()} at K = {nearest:g}" for nearest, found in by_k.items())
+        + ", and the paper does not tell its K"
+    )
 
 
 def _threshold(studies: Studies) -> _Judgement:
@@ -248,6 +263,7 @@ class _Row(NamedTuple):
 
 
 _ALL = tuple(FIGURES.values())
+_CHOICES = "efficiency-infocom05"
 _CLAIMS = (
     _Row(
         "MO-1",
@@ -366,7 +382,7 @@ def _relearning_table(runs: Runs) -> str:
 
 def _read(results: Path) -> Studies:
     names = sorted({name for row in _CLAIMS for name in row.studies} | {f"as-recorded-{trace}" for trace in TRACES})
-    names.append("relearning-reality")
+    names += [_CHOICES, "relearning-reality"]
     return {name: Runs.read(results / name) for name in names if has_runs(results / name)}
 
 

@@ -250,6 +250,8 @@ class Engine:
             self.protocols[peer].link_down(node, self.now)
         device.up = False
         device.timers.clear()
+        if self.record.roles:  # of a protocol that has roles
+            device.role("down")
         for number in self.record.copies_at(node):
             device.removed(self.messages[number], "crash")
         self.settle()

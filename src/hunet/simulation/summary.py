@@ -213,8 +213,7 @@ class Outcome:
             "buffertime_avg": _mean((held.end - held.start)[gone]),
             "buffer_avg": _mean(nodes["buffer_avg"]),
             "buffer_max": int(nodes["buffer_max"].max(initial=0)),
-            "role_changes": len(record.roles),
-            "role_time": self._role_time(),
+            **self._roles(),
             "false_matches": len(record.false_matches) // 3,
             "repeated": served.repeated,
             "observed": dict(sorted(record.observed.items())),
@@ -234,18 +233,19 @@ class Outcome:
         number = reasons.index(reason) if reason in reasons else len(reasons)
         return np.equal(self._held.reason, number)
 
-    def _role_time(self) -> dict[str, float]:
-        """For each role, the number of nodes that had it, averaged over the run."""
+    def _roles(self) -> dict[str, Any]:
+        """How often a node took another role, and for each role the number of nodes that had it, averaged over time."""
+        changes = 0
         total: dict[str, float] = {}
         current: dict[int, tuple[float, str]] = {}
         for time, node, role in self._record.roles:
-            if node in current:
-                since, before = current[node]
-                total[before] = total.get(before, 0.0) + time - since
+            since, before = current.get(node, (time, role))
+            changes += role != before
+            total[before] = total.get(before, 0.0) + time - since
             current[node] = (time, role)
         for since, role in current.values():
             total[role] = total.get(role, 0.0) + self._span[1] - since
-        return {role: total[role] / self._length for role in sorted(total)}
+        return {"role_changes": changes, "role_time": {role: total[role] / self._length for role in sorted(total)}}
 
 
 def _peaks(held: Copies, nodes: int) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hunet.model import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hunet.social.clique_communities import Communities
     from hunet.social.closeness_graph import ClosenessGraph
@@ -33,34 +33,47 @@ def gateways(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node])
 
 
 def betweenness(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node]) -> dict[Node, float]:
-    """Eq. 7: b of every gateway of the first community to the second.
-
-    The double sum over i and j falls apart into two factors: how close the gateway is to its own people, and how close
-    the node beyond is to its own.
-    """
-    inside = {node: _pull(graph, node, here) for node in here}
-    beyond = {node: _pull(graph, node, there) for node in there}
-    flow = {}
-    for node in gateways(graph, here, there):
-        links = graph.links[node]
-        flow[node] = inside[node] * sum(links[peer] * beyond[peer] for peer in there if peer in links)
-    total = sum(flow.values())
-    return {node: share / total for node, share in flow.items()}
+    """Eq. 7: b of every gateway of the first community to the second."""
+    label_of = {**dict.fromkeys(here, 0), **dict.fromkeys(there, 1)}
+    pull = {node: _pull(graph, node, group) for group in (here, there) for node in group}
+    return _shares(graph, here, label_of, pull).get(1, {})
 
 
 def brokers(graph: ClosenessGraph, groups: Communities, pruning: float) -> dict[Node, tuple[Node, ...]]:
     """For every broker, the labels of the communities that it bridges to, after pruning at B (section IV.D)."""
     label_of = {node: label for label, group in groups.items() for node in group}
+    pull = {node: _pull(graph, node, group) for group in groups.values() for node in group}
     bridges: dict[Node, list[Node]] = {}
-    for label, group in groups.items():
-        neighbours = {label_of[peer] for node in group for peer in graph.links.get(node, ()) if peer in label_of}
-        for other in sorted(neighbours - {label}):
-            shares = betweenness(graph, group, groups[other])
+    for group in groups.values():
+        for other, shares in sorted(_shares(graph, group, label_of, pull).items()):
             for node, share in shares.items():
                 betters = sum(better for better in shares.values() if better > share)
                 if not betters or betters < pruning:
                     bridges.setdefault(node, []).append(other)
     return {node: tuple(labels) for node, labels in sorted(bridges.items())}
+
+
+def _shares(
+    graph: ClosenessGraph, group: Sequence[Node], label_of: Mapping[Node, Node], pull: Mapping[Node, float]
+) -> dict[Node, dict[Node, float]]:
+    """For each neighbouring community, b of every gateway of a group to it.
+
+    The double sum over i and j in Eq. 7 falls apart into two factors: how close the gateway is to its own people, and
+    how close the node beyond is to its own; so every link is looked at once.
+    """
+    flows: dict[Node, dict[Node, float]] = {}
+    for node in group:
+        for peer, closeness in sorted(graph.links.get(node, {}).items()):
+            other = label_of.get(peer)
+            if other is not None and other != label_of[node]:
+                row = flows.setdefault(other, {})
+                row[node] = row.get(node, 0.0) + closeness * pull[peer]
+    shares = {}
+    for other, row in flows.items():
+        weighed = {node: pull[node] * flow for node, flow in row.items()}
+        total = sum(weighed.values())
+        shares[other] = {node: flow / total for node, flow in weighed.items()}
+    return shares
 
 
 def _pull(graph: ClosenessGraph, node: Node, group: Sequence[Node]) -> float:

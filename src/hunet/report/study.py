@@ -1,0 +1,146 @@
+"""A study as it is told: its runs by series, by place of the grid, by what was compared.
+
+A *series* is a protocol with all else that distinguishes points of the study, but for the parameter along the
+horizontal axis. *Alternatives* are protocols with their own parameters; they are compared in the same *surroundings*:
+contacts, workload, links, all that is not theirs to choose.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hunet.model import InputError
+from hunet.model.intervals import Interval
+from hunet.report.claims import Runs
+
+__all__ = ["METRICS", "Metric", "Row", "StudyResults"]
+
+Row = dict[str, Any]
+
+
+class Metric(NamedTuple):
+    """A column of the results as people read it."""
+
+    name: str
+    title: str
+    unit: float = 1.0
+    digits: int = 2
+
+    def of(self, rows: list[Row]) -> Interval:
+        """Its mean over some runs, with the confidence interval."""
+        return Interval.of(row[self.name] for row in rows)
+
+
+METRICS = (
+    Metric("delivery_ratio", "delivery ratio", digits=3),
+    Metric("reachable_ratio", "reachable bound", digits=3),
+    Metric("latency_avg", "delay (min)", 60.0, 1),
+    Metric("hopcount_avg", "hops"),
+    Metric("overhead_ratio", "further packets per delivery"),
+    Metric("copies_avg", "copies per message", digits=1),
+    Metric("control_bytes", "control (MB)", 1e6),
+    Metric("buffer_avg", "messages in a buffer", digits=1),
+    Metric("brokers", "brokers", digits=1),
+)
+
+
+class StudyResults:
+    """The runs that ``hunet study`` left in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        runs = Runs.read(folder)
+        if not (folder / "study.json").exists():
+            raise InputError(folder, "is not the folder of a study: it has no study.json")
+        self.rows, self.repetitions = runs.rows, runs.repetitions
+        for row in self.rows:
+            row["brokers"] = json.loads(row["role_time"] or "{}").get("broker")
+        self.axes = self._axes()
+
+    def _axes(self) -> list[str]:
+        """The names of all that differs between points; parameters of a world are found among the contacts."""
+        sources = {label: row["name"]["contacts"] for label, row in self.sources().items()}
+        whose = {label: str(named.get("world", label)) for label, named in sources.items()}
+        differs = _differing([named.get("parameters", {}) for named in sources.values() if "world" in named])
+        values = {
+            label: {f"world.{key}": named["parameters"][key] for key in differs if key in named.get("parameters", {})}
+            for label, named in sources.items()
+        }
+        if len({json.dumps([whose[label], values[label]]) for label in sources}) < len(sources):
+            # Something else tells them apart, such as their seeds: then only their labels do.
+            whose, values = {label: label for label in sources}, {label: {} for label in sources}
+        for row in self.rows:
+            row["axes"] |= values[row["contacts"]]
+            if len(set(whose.values())) > 1:
+                row["axes"]["contacts"] = whose[row["contacts"]]
+        names = {axis for row in self.rows for axis in row["axes"]}
+        return sorted(names, key=lambda axis: (axis != "contacts", axis))
+
+    def sources(self) -> dict[str, Row]:
+        """The first run on each trace or world, by its label."""
+        found: dict[str, Row] = {}
+        for row in self.rows:
+            found.setdefault(row["contacts"], row)
+        return found
+
+    def series(self, but: str = "") -> dict[str, list[Row]]:
+        """The runs by protocol and all axes but one, in the order of the study."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(self._told(row, [axis for axis in self.axes if axis != but]), []).append(row)
+        return found
+
+    def alternatives(self) -> dict[str, dict[str, list[Row]]]:
+        """The runs by surroundings and then by alternative."""
+        own = [axis for axis in self.axes if axis.startswith("parameters.") or axis == "case"]
+        around = [axis for axis in self.axes if axis not in own]
+        found: dict[str, dict[str, list[Row]]] = {}
+        for row in self.rows:
+            place = self._told(row, around, protocol=False)
+            found.setdefault(place, {}).setdefault(self._told(row, own), []).append(row)
+        return found
+
+    def _told(self, row: Row, axes: list[str], *, protocol: bool = True) -> str:
+        place = {axis: row["axes"][axis] for axis in axes if axis in row["axes"]}
+        name = place.pop("case", row["protocol"])  # a case has a name that says what it is
+        return ", ".join([*([name] if protocol else []), *(f"{short(axis)} {value}" for axis, value in place.items())])
+
+    def numeric(self) -> list[str]:
+        """The axes along which curves can be drawn."""
+        return [axis for axis in self.axes if self._is_numeric(axis)]
+
+    def _is_numeric(self, axis: str) -> bool:
+        values = [row["axes"][axis] for row in self.rows if axis in row["axes"]]
+        numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+        return numbers and len(set(values)) > 1
+
+    def shown(self, names: tuple[str, ...] = ()) -> list[Metric]:
+        """The metrics that some run has, of those that are named."""
+        known = [metric for metric in METRICS if any(row[metric.name] is not None for row in self.rows)]
+        return [metric for metric in known if not names or metric.name in names]
+
+    def tables(self, row: Row) -> Path | None:
+        """The folder of a run's own tables, if the study kept them."""
+        path = self.folder / "tables" / str(row["key"])
+        return path if (path / "series.parquet").exists() else None
+
+    def has_tables(self) -> bool:
+        """Whether the study kept the tables of all runs."""
+        return all(self.tables(row) for row in self.rows)
+
+
+def _differing(given: list[dict[str, Any]]) -> list[str]:
+    """The keys that do not have the same value everywhere."""
+    keys = sorted({key for each in given for key in each})
+    return [key for key in keys if len({json.dumps(each.get(key)) for each in given}) > 1]
+
+
+def short(axis: str) -> str:
+    """An axis without the table that it stands in.
+
+    >>> short("workload.ttl")
+    'ttl'
+    """
+    return axis.rpartition(".")[2]
