@@ -49,6 +49,7 @@ import logging
 import pickle
 import re
 from contextlib import contextmanager
+from functools import cache
 from heapq import heappop, heappush
 from importlib.metadata import version
 from itertools import count
@@ -59,7 +60,6 @@ import msgspec
 
 from hunet.model import (
     Catalogue,
-    HunetError,
     InputError,
     Message,
     MessageSet,
@@ -92,7 +92,7 @@ _ROOM = 64
 _DATA_BYTES = 2 << 20
 """Publications in a data frame are not longer than this together, if one alone is not."""
 _MOST_SPOKEN_OF = 100_000
-"""Messages that are not here and have a number."""
+"""Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
 _MOST_DEVICES = 100_000
 _MOST_PACKETS = 64
 """Packets in a greeting."""
@@ -119,12 +119,8 @@ class Host(StructuralType):
         """Send a frame to a neighbour; frames to one neighbour stay in order."""
         ...
 
-    def drop(self, device: str, reason: str) -> None:
-        """End the session with a neighbour that breaks the rules."""
-        ...
-
-    def delivered(self, topic: Topic) -> None:
-        """A delivery on this topic is on the disk."""
+    def delivered(self, message: Message) -> None:
+        """A message is the application's to take, and on the disk."""
         ...
 
     def link_ready(self, device: str) -> None:
@@ -208,7 +204,7 @@ class LiveDriver:
         self._order = count()
         self._outbox: list[tuple[str, bytes]] = []
         self._woken: list[str] = []
-        self._told_topics: dict[Topic, None] = {}
+        self._delivered: list[Message] = []
         self._durable = False
         self._spoken_of = 0
         self._largest = 1
@@ -309,7 +305,7 @@ class LiveDriver:
 
     def _label(self) -> bytes:
         kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
-        return f"{kind} of hunet {version('hunet')} with {self._parameters!r} at {self.node}".encode()
+        return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.node}".encode()
 
     def save(self) -> None:
         """Write the state of the protocol; on the disk when this returns."""
@@ -420,7 +416,7 @@ class LiveDriver:
             self.protocol.link_down(link.node, self.now)
 
     def frame(self, device: str, data: bytes) -> None:
-        """A frame has come; what no honest device sends ends the link."""
+        """A frame has come. What no honest device sends ends the link, and is raised."""
         link = self.links.get(device)
         if link is None:
             return
@@ -428,14 +424,10 @@ class LiveDriver:
             with self._event():
                 self._hear(link, wire.decode(data))
         except PeerError as fault:
-            self._leave(link, fault.reason if isinstance(fault, Refused) else str(fault))
-
-    def _leave(self, link: _Link, reason: str) -> None:
-        _log.warning("%s is left alone: %s", link.device[:8], reason)
-        self._arriving.clear()
-        self.count("left alone")
-        self.link_down(link.device)
-        self._host.drop(link.device, reason)
+            _log.warning("%s is left alone: %s", device[:8], fault)
+            self._arriving.clear()
+            self.link_down(device)
+            raise
 
     def _hear(self, link: _Link, said: Any) -> None:  # noqa: PLR0912 - one case for each kind of frame
         match said:
@@ -600,7 +592,7 @@ class LiveDriver:
         """Let the protocol deal with what a neighbour said; what it chokes on is the neighbour's fault."""
         try:
             call()
-        except HunetError:
+        except (PeerError, OutputError):
             raise
         except Exception as error:
             _log.info("the protocol cannot deal with what %s says", link.device[:8], exc_info=True)
@@ -620,15 +612,15 @@ class LiveDriver:
     def _finish(self) -> None:
         """Carry out what the event has led to; others hear of it when it is on the disk."""
         self._move_woken()
-        if self._durable or self._told_topics:
+        if self._durable or self._delivered:
             self._durable = False
             self.save()
         outbox, self._outbox = self._outbox, []
         for device, frame in outbox:
             self._host.send_frame(device, frame)
-        topics, self._told_topics = self._told_topics, {}
-        for topic in topics:
-            self._host.delivered(topic)
+        delivered, self._delivered = self._delivered, []
+        for message in delivered:
+            self._host.delivered(message)
 
     def _move_woken(self) -> None:
         while self._woken:
@@ -672,7 +664,7 @@ class LiveDriver:
     def deliver(self, message: Message, hops: int) -> None:
         if self.store.deliver(message.number, message.topic, hops, self.now):
             self.count("delivered")
-            self._told_topics[message.topic] = None
+            self._delivered.append(message)
 
     def set_timer(self, tag: str, at: float) -> None:
         number = next(self._order)
@@ -820,7 +812,9 @@ class LiveDriver:
 
     def _plain(self, packet: Packet) -> dict[str, Any]:
         # What is dead need not be spoken of; numbers whose messages are forgotten are among the dead.
-        unsaid = 0 if isinstance(packet, Data) else self.messages.dead(self.now)
+        unsaid = 0
+        if isinstance(packet, Control):
+            unsaid = self.messages.dead(self.now) | (1 << max(0, len(self.messages) - _MOST_SPOKEN_OF)) - 1
         return encode(packet, self.messages, self.names, unsaid)
 
     def _packet(self, plain: Any, kind: type[Packet], without: frozenset[str] = frozenset()) -> Packet:
@@ -839,6 +833,11 @@ class LiveDriver:
     def send_receipts(self, device: str, receipts: list[Any]) -> None:
         """Give receipts to a neighbour."""
         self._host.send_frame(device, wire.encode({"t": "receipts", "receipts": receipts}))
+
+
+@cache
+def _installed() -> str:
+    return version("hunet")
 
 
 class _Pickler(pickle.Pickler):
