@@ -112,6 +112,11 @@ class Subscription:
             self._node._take(self._offered)
             self._offered = 0
 
+    def close(self) -> None:
+        """Stop listening; what comes meanwhile waits, since the subscription holds."""
+        self._offered = 0
+        self._node._forget(self)
+
     def wake(self) -> None:
         """There may be something new, or the node has ended."""
         self._news.set()
@@ -432,6 +437,10 @@ class Node:
                 return read_publication(encoded, self._driver.messages[message].created, self._limits)
         self._driver.count("damaged")
         return None
+
+    def _forget(self, subscription: Subscription) -> None:
+        with suppress(ValueError):
+            self._subscriptions.remove(subscription)
 
     def _take(self, delivery: int) -> None:
         if self.running:
