@@ -88,7 +88,7 @@ def node(
     from hunet.cli.settings import split_setting
     from hunet.model import ConfigurationError
     from hunet.node.discovery import Beacons
-    from hunet.node.driver import Quotas
+    from hunet.node.holdings import Quotas
     from hunet.node.node import Node
 
     if encounters not in ("pseudonyms", "names", "off"):
@@ -234,21 +234,32 @@ def status(
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 
-def log(folder: Folder = _HOME, as_json: AsJson = False) -> None:
+def log(
+    folder: Folder = _HOME,
+    as_json: AsJson = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print a contact table, for hunet run and hunet trace.")
+    ] = False,
+) -> None:
     """Show whom the device has met, from when to when; --json prints one object on a line.
 
-    With --json it is what hunet trace import reads: the encounters of your own crowd.
+    Tables of several devices that note names (hunet node --encounters names) make one of a whole crowd.
     """
     import json
     from datetime import UTC, datetime
 
+    if as_csv:
+        typer.echo("a,b,start,end")
     for each in _remote(folder).ask("log"):
         if as_json:
             typer.echo(json.dumps(each))
+        elif as_csv:
+            if each["end"] is not None:
+                typer.echo(f"{each['a']},{each['b']},{each['start']:.3f},{each['end']:.3f}")
         else:
-            began = datetime.fromtimestamp(each["began"], UTC).strftime("%Y-%m-%d %H:%M:%S")
-            lasted = "still there" if each["ended"] is None else f"{each['ended'] - each['began']:.0f} s"
-            typer.echo(f"{began}  {each['device']}  {lasted}")
+            began = datetime.fromtimestamp(each["start"], UTC).strftime("%Y-%m-%d %H:%M:%S")
+            lasted = "still there" if each["end"] is None else f"{each['end'] - each['start']:.0f} s"
+            typer.echo(f"{began}  {each['b']}  {lasted}")
 
 
 def _remote(folder: Path) -> Remote:
