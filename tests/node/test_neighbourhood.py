@@ -256,6 +256,26 @@ def test_nobody_there_is_tried_again_later_and_later(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_forged_beacons_do_not_make_a_scanner_of_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dialled = []
+
+    async def nobody(*address: Any) -> None:
+        dialled.append(address)
+        raise ConnectionRefusedError
+
+    async def scene() -> None:
+        monkeypatch.setattr(asyncio, "open_connection", nobody)
+        async with neighbour(tmp_path, limits=NeighbourLimits(dials=4)) as ann:
+            for port in range(1, 1000):
+                ann._sighted(Sighting("192.0.2.7", port, f"{port}"))
+                assert len(ann._dialling) <= 4
+                if port % 4 == 0:
+                    await settled(ann)
+            assert 8 <= len(dialled) < 100
+
+    asyncio.run(scene())
+
+
 def _paused_no_more(ann: Neighbour) -> Any:
     pauses = _Bounded[Any, Any](10)
     for key, pause in ann._retry.items():
