@@ -265,10 +265,10 @@ class LiveDriver:
 
     def _feed(self, known: int) -> None:
         """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
-        kept = sorted(self.store.kept())
+        kept = list(self.store.kept(known))
         for number in kept:
             message = self.messages[number]
-            if number >= known and not self.holdings.holds(number) and message.expires >= self.now:
+            if not self.holdings.holds(number) and message.expires >= self.now:
                 self.protocol.publish(message, self.now)
         for number in kept:
             if not self.holdings.holds(number):

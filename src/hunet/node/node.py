@@ -397,7 +397,7 @@ class Node:
         """The encounters of this device, in the order in which they began; those that last have no end."""
         me = self._noted(self.device)
         for encounter in self._store.encounters():
-            yield {"a": me, "b": encounter.device, "start": encounter.began, "end": encounter.ended}
+            yield {"node": me, "peer": encounter.device, "start": encounter.began, "end": encounter.ended}
 
     def _check_running(self) -> None:
         if not self.running:
