@@ -213,18 +213,6 @@ class Holdings:
                 found |= 1 << number
         return found
 
-    # Contents ---------------------------------------------------------------------------------------------------------
-
     def room(self, most: int) -> int:
         """How many messages a data frame has room for."""
         return max(1, min(most, _DATA_BYTES // self._largest))
-
-    def contents(self, messages: MessageSet) -> list[bytes]:
-        """Publications, highest number first."""
-        found = []
-        for number in members(messages):
-            content = self._store.content(number)
-            if content is None:
-                raise OutputError(f"the content of {self.messages[number].id} is damaged or missing")
-            found.append(content)
-        return found
