@@ -215,6 +215,8 @@ def test_a_damaged_store_is_salvaged_at_the_start(tmp_path: Path, caplog: pytest
         async with device(tmp_path, "ann", protocol="push") as ann:
             for number in list(ann._store.kept()):
                 ann._read(number)
+            ann.status()
+            assert not list(ann.log())
 
     async def go_on() -> None:
         async with device(tmp_path, "ann", protocol="push") as ann:
