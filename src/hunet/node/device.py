@@ -12,6 +12,7 @@ holds.
 from __future__ import annotations
 
 import logging
+import pickle
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cache
@@ -100,6 +101,7 @@ class Device(ABC):
         """Whether somebody relies on what the event in progress has changed."""
         self._arriving: dict[int, bytes] = {}
         """Publications that have come with a packet, until it is known what becomes of them."""
+        self._writable = True
         self._load()
 
     # What a driver adds -----------------------------------------------------------------------------------------------
@@ -218,8 +220,15 @@ class Device(ABC):
             "next": len(self.messages),
             "protocol": self.protocol,
         }
+        try:
+            state = write_state(saved, self._outside())
+        except (pickle.PicklingError, TypeError, AttributeError) as error:  # a protocol of somebody's own
+            if self._writable:
+                self._writable = False
+                _log.warning("the state of %s cannot be kept over a restart: %s", self._kind.__name__, error)
+            state = None
         self.store.set_fact("protocol", self._label())
-        self.store.set_fact("state", write_state(saved, self._outside()))
+        self.store.set_fact("state", state)
         self.store.set_fact("alive", str(self.now).encode())
         self.holdings.commit()
         self.dirty = False
