@@ -20,6 +20,7 @@ ROOMS = {
     "model": set(),
     "social": {"model"},
     "protocols": {"model", "social"},
+    "node": {"model", "social", "protocols"},
     "worlds": {"model"},
     "simulation": {"model", "protocols"},
     "pipeline": {"model", "social", "protocols", "worlds", "simulation"},

@@ -1,0 +1,8 @@
+"""The live node: the protocols of the simulator on real devices, which find, authenticate and feed each other.
+
+From the wire upwards: ``discovery`` sights devices, ``session`` encrypts and authenticates one connection,
+``neighbourhood`` keeps one session with everybody in reach and turns them into links, ``publication`` is what
+travels end to end, and ``identity`` and ``trust`` say who is who.
+"""
+
+__all__: list[str] = []
