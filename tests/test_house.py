@@ -23,6 +23,7 @@ ROOMS = {
     "node": {"model", "social", "protocols"},
     "worlds": {"model"},
     "simulation": {"model", "protocols"},
+    "node": {"model", "social", "protocols"},
     "pipeline": {"model", "social", "protocols", "worlds", "simulation"},
     "testing": {"model", "protocols", "simulation"},
     "report": {"model"},
