@@ -20,7 +20,6 @@ ROOMS = {
     "model": set(),
     "social": {"model"},
     "protocols": {"model", "social"},
-    "node": {"model", "social", "protocols"},
     "worlds": {"model"},
     "simulation": {"model", "protocols"},
     "node": {"model", "social", "protocols"},
