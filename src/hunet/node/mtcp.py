@@ -116,9 +116,12 @@ class MtcpPort:
             if data is None:
                 return
             try:
-                await self.on_bundle(read_bundle(data))
+                bundle = read_bundle(data)
             except BundleError:
                 self.refused["not a bundle"] += 1
+                continue
+            try:
+                await self.on_bundle(bundle)
             except PeerError:
                 self.refused["refused"] += 1  # by its receiver, which knows why
             else:
