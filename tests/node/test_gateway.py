@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.model import ConfigurationError
+from hunet.model import ConfigurationError, InputError
 from hunet.node.bundles import (
     Block,
     BlockFlag,
@@ -25,7 +26,7 @@ from hunet.node.bundles import (
     previous_node,
     read_bundle,
 )
-from hunet.node.gateway import bundle_of, publication_in
+from hunet.node.gateway import bundle_of, load_bundles, publication_in, save_bundles
 from hunet.node.identity import Identity
 from hunet.node.publication import Group, Publication, PublicationLimits, Refused
 
@@ -162,3 +163,23 @@ def test_bundles_that_nobody_can_take(changes: dict[str, Any], reason: str) -> N
 def test_no_bundle_is_older_than_the_protocol() -> None:
     with pytest.raises(ConfigurationError, match="is dated before 2000"):
         bundle_of(hello(created=946_684_800.0))
+
+
+def test_files(tmp_path: Path) -> None:
+    said = [hello("news"), hello("weather")]
+    for _ in range(2):
+        saved = save_bundles(said, tmp_path / "out")
+        assert saved == [tmp_path / "out" / f"{each.id}.bundle" for each in said]
+    found = dict(load_bundles([tmp_path / "out"]))
+    assert found == dict(load_bundles(saved)) == {path: bundle_of(each) for path, each in zip(saved, said, strict=True)}
+    bad = tmp_path / "bad.bundle"
+    bad.write_bytes(saved[0].read_bytes()[:50])
+    (tmp_path / "empty").mkdir()
+    for path, largest, reason in (
+        (bad, 1000, "bad.bundle: the bundle is cut short: "),
+        (saved[0], 100, ".bundle: is longer than 100 bytes"),
+        (tmp_path / "nowhere", 1000, "nowhere: cannot be read: No such file"),
+        (tmp_path / "empty", 1000, "empty: has no files that end with .bundle"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            list(load_bundles([path], largest))

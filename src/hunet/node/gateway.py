@@ -35,7 +35,8 @@ from base64 import b32decode
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from hunet.model.errors import ConfigurationError
+from hunet.model.errors import ConfigurationError, InputError
+from hunet.model.files import file_in_place
 from hunet.node.bundles import (
     BlockFlag,
     BlockKind,
@@ -44,14 +45,18 @@ from hunet.node.bundles import (
     BundleFlag,
     dtn_time,
     payload,
+    read_bundle,
     unix_time,
 )
 from hunet.node.publication import Publication, PublicationLimits, Refused, read_publication
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
     from hunet.node.identity import Identity
 
-__all__ = ["GROUP", "bundle_of", "publication_in"]
+__all__ = ["GROUP", "bundle_of", "load_bundles", "publication_in", "save_bundles"]
 
 GROUP = "hunet"
 """The group of topics, unless a node is told to use another."""
@@ -102,6 +107,34 @@ def publication_in(
     if bundle.source != f"dtn://{publication.author}/":
         raise BundleError(f"the bundle is from {bundle.source}, the publication in it from {publication.author}")
     return publication
+
+
+def save_bundles(publications: Iterable[Publication], folder: Path, group: str = GROUP) -> list[Path]:
+    """Write each publication into a file of its own, ``ID.bundle``; the same publication is the same file again."""
+    saved: list[Path] = []
+    for publication in publications:
+        path = folder / f"{publication.id}.bundle"
+        with file_in_place(path) as partial:
+            partial.write_bytes(bundle_of(publication, group).to_bytes())
+        saved.append(path)
+    return saved
+
+
+def load_bundles(paths: Iterable[Path], largest: int = 4 << 20) -> Iterator[tuple[Path, Bundle]]:
+    """The bundles in files, and in the ``.bundle`` files of folders; what is none is an error that names the file."""
+    for given in paths:
+        found = sorted(given.glob("*.bundle")) if given.is_dir() else [given]
+        if not found:
+            raise InputError(given, "has no files that end with .bundle")
+        for path in found:
+            try:
+                if path.stat().st_size > largest:
+                    raise InputError(path, f"is longer than {largest} bytes, the longest bundle that is taken")
+                yield path, read_bundle(path.read_bytes())
+            except OSError as error:
+                raise InputError(path, f"cannot be read: {error.strerror}") from None
+            except BundleError as problem:
+                raise InputError(path, str(problem)) from None
 
 
 def _refuse_unfit(bundle: Bundle) -> None:
