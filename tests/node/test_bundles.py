@@ -301,6 +301,7 @@ def block(*fields: Any) -> bytes:
         (b"\x9f" + sealed(PRIMARY) + b"\xff", "exactly one payload block"),
         (b"\x9f" + sealed(PRIMARY) + b"\x85\x01\x01\x00\x00\x5f\x41x\xff\xff", "a byte string of indefinite"),
         (b"\x9f" + sealed(PRIMARY) + b"\x85\x01\x18\x01\x00\x00\x41x\xff", "a number in more bytes than it needs"),
+        (b"\x9f" + sealed(PRIMARY) + cbor2.dumps(PAYLOAD) * 65 + b"\xff", "more than 64 blocks"),
         (b"\x9f\x89\x07" + b"\x1c", "of indefinite or unknown length"),
         (b"\x9f" + sealed(PRIMARY) + b"\x85\x01\x01\x00\x00\x5b" + b"\xff" * 8, "cut short: payload block, data"),
     ],

@@ -14,6 +14,7 @@ bundles.
 
 Where we depart from the RFC, and why: an outer array of fixed length is refused (section 4.1 lets us), because nobody
 who follows the RFC writes it. Numbers in more bytes than they need are refused, as its deterministic encoding wants.
+A bundle of more than 64 blocks is refused.
 
 >>> hello = Bundle(
 ...     "dtn://hunet/~news", "dtn://ann/", created=dtn_time(1_800_000_000), lifetime=60_000, blocks=(payload(b"hello"),)
@@ -32,7 +33,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cbor2
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "LARGEST",
     "NOBODY",
     "Block",
     "BlockFlag",
@@ -62,9 +64,11 @@ __all__ = [
 VERSION = 7
 NOBODY = "dtn:none"
 """The null endpoint."""
+LARGEST = 2 << 20
+"""Bytes of a bundle that are worth reading: the longest publication, and room for blocks."""
 _DTN_EPOCH = 946_684_800
 """2000-01-01 00:00:00 UTC in Unix time (s)."""
-_LARGEST = (1 << 64) - 1
+_MOST = (1 << 64) - 1
 _INDEFINITE, _BREAK = 0x9F, 0xFF
 
 
@@ -116,12 +120,11 @@ class BlockKind(IntEnum):
     INTEGRITY = 11
 
 
-_UNIQUE = {
-    BlockKind.PREVIOUS_NODE: "previous node block",
-    BlockKind.BUNDLE_AGE: "bundle age block",
-    BlockKind.HOP_COUNT: "hop count block",
-}
+_NAMES = {int(kind): f"{kind.name.lower().replace('_', ' ')} block" for kind in BlockKind}
+_UNIQUE = (BlockKind.PREVIOUS_NODE, BlockKind.BUNDLE_AGE, BlockKind.HOP_COUNT)
 """Extension blocks of which a bundle has one at most."""
+_MOST_BLOCKS = 64
+"""Nobody needs more, and a bundle of a million empty ones would keep us busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,16 +260,18 @@ def read_bundle(data: bytes) -> Bundle:
     primary = _read_primary(reader)
     blocks: list[Block] = []
     while not reader.at_break():
+        if len(blocks) == _MOST_BLOCKS:
+            raise BundleError(f"more than {_MOST_BLOCKS} blocks")
         blocks.append(_read_block(reader))
     if reader.left:
         raise BundleError(f"{reader.left} bytes follow after the end of the bundle")
-    return Bundle(**primary, blocks=tuple(blocks))  # type: ignore[arg-type]
+    return Bundle(**primary, blocks=tuple(blocks))
 
 
 # ---- the grammar, block by block
 
 
-def _read_primary(reader: _Reader) -> dict[str, object]:
+def _read_primary(reader: _Reader) -> dict[str, Any]:
     name = "primary block"
     span = reader.open(name, 8, 11)
     version = reader.number(f"{name}, version")
@@ -364,7 +369,7 @@ def _faults(bundle: Bundle) -> Iterator[str]:
     numbers = (bundle.created, bundle.sequence, bundle.lifetime, bundle.flags, *(bundle.fragment or ()))
     for block in bundle.blocks:
         numbers += (block.kind, block.number, block.flags)
-    if not all(0 <= number <= _LARGEST for number in numbers):
+    if not all(0 <= number <= _MOST for number in numbers):
         yield "a number is negative, or longer than 64 bits"
     yield from _faults_of_endpoints(bundle)
     yield from _faults_of_flags(bundle)
@@ -404,9 +409,9 @@ def _faults_of_blocks(bundle: Bundle) -> Iterator[str]:
         yield f"the payload block is number 1, not {bundle.blocks[-1].number}"
     if len(numbers) != len(bundle.blocks) or 0 in numbers:
         yield "blocks must be numbered differently, and not 0, which is the primary block"
-    for kind, name in _UNIQUE.items():
+    for kind in _UNIQUE:
         if kinds[kind] > 1:
-            yield f"more than one {name}"
+            yield f"more than one {_NAMES[kind]}"
     if not bundle.created and not kinds[BlockKind.BUNDLE_AGE]:
         yield "a bundle without a creation time needs a bundle age block"
     if bundle.fragment is not None and bundle.fragment[0] + len(bundle.payload) > bundle.fragment[1]:
@@ -426,7 +431,7 @@ _IPN = re.compile(r"ipn:(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){1,2}", re.ASCII)
 def _is_endpoint(uri: str) -> bool:
     if _IPN.fullmatch(uri):
         numbers = [int(part) for part in uri[4:].split(".")]
-        return max(numbers) <= (_LARGEST if len(numbers) == 2 else (1 << 32) - 1)
+        return max(numbers) <= (_MOST if len(numbers) == 2 else (1 << 32) - 1)
     return uri == NOBODY or bool(_DTN.fullmatch(uri))
 
 
@@ -458,16 +463,12 @@ _KINDS = (
 _NUMBER, _STRING, _TEXT, _ARRAY = 0, 2, 3, 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     """An array that is being read: what it is, where it began, and how many items it announced (None: it ends)."""
 
     name: str
     start: int
     items: int | None
-
-    def _replace(self, name: str) -> _Span:
-        return _Span(name, self.start, self.items)
 
 
 class _Reader:
@@ -569,8 +570,7 @@ def _sealed(fields: list[object], crc: Crc) -> bytes:
 
 
 def _name(kind: int, number: int) -> str:
-    known = {**_UNIQUE, BlockKind.PAYLOAD: "payload block", BlockKind.INTEGRITY: "integrity block"}
-    return {int(key): text for key, text in known.items()}.get(kind, f"block {number} (type {kind})")
+    return _NAMES.get(kind, f"block {number} (type {kind})")
 
 
 # ---- checksums

@@ -38,6 +38,7 @@ from urllib.parse import quote, unquote
 from hunet.model.errors import ConfigurationError, InputError
 from hunet.model.files import file_in_place
 from hunet.node.bundles import (
+    LARGEST,
     BlockFlag,
     BlockKind,
     Bundle,
@@ -120,7 +121,7 @@ def save_bundles(publications: Iterable[Publication], folder: Path, group: str =
     return saved
 
 
-def load_bundles(paths: Iterable[Path], largest: int = 4 << 20) -> Iterator[tuple[Path, Bundle]]:
+def load_bundles(paths: Iterable[Path], largest: int = LARGEST) -> Iterator[tuple[Path, Bundle]]:
     """The bundles in files, and in the ``.bundle`` files of folders; what is none is an error that names the file."""
     for given in paths:
         found = sorted(given.glob("*.bundle")) if given.is_dir() else [given]

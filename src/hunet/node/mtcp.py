@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING
 import cbor2
 
 from hunet.model.errors import ConfigurationError, OutputError, PeerError
-from hunet.node.bundles import Bundle, BundleError, read_bundle
+from hunet.node.bundles import LARGEST, Bundle, BundleError, read_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
 __all__ = ["MtcpPort", "parse_address", "send_bundles"]
 
-LARGEST = 4 << 20
-"""Bytes of a bundle, at most, unless a port is told otherwise."""
 _BYTE_STRING = 2
 
 
