@@ -356,6 +356,14 @@ class BrokerSwarm(Protocol):
         elif arrived and copy and packet.mark > copy.mark:
             copy.mark = packet.mark
 
+    def surrender(self, among: MessageSet, now: float) -> MessageSet:
+        self.buffer.expire(now)
+        lowest = self.buffer.lowest(among, now)
+        if lowest is None:
+            return 0
+        self.buffer.remove(lowest, "overflow")
+        return 1 << lowest
+
     def _accept(self, peer: Node, packet: Dispatch, now: float) -> None:
         number = packet.messages.bit_length() - 1
         message = self.driver.messages[number]

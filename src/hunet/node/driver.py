@@ -1,0 +1,873 @@
+"""The second driver of protocols: real links, a real clock, and a disk.
+
+A protocol cannot tell whether this driver or the simulator's engine shows it events (see
+``hunet.protocols.contract``). This one does no I/O but through its :class:`~hunet.node.store.Store`: somebody tells it
+that a link is up, that a frame has come, that the clock has moved on; frames to send are handed to ``send_frame``. The
+sockets are in ``neighbourhood``, the event loop in ``node``; tests connect drivers in memory.
+
+On a link
+---------
+Both ends greet, each in one frame, and say when they have heard the other's greeting (``ready``). Data then takes
+turns, as in the simulator: the end that holds the turn polls its protocol and sends one data frame; the other end
+writes it to the disk and acknowledges it, and only then is the sender's protocol told that it arrived. The turn goes
+to the other end if that has something to send. An end without the turn that comes to have something says so (``want``).
+When neither has anything, the holder says ``settled``. The end with the greater name begins.
+
+======================  ============================================================================================
+frame                   what it says
+======================  ============================================================================================
+greet                   the protocol's name, and what ``link_up`` answered
+ready                   your greeting has been heard; whether I have something to send
+control                 a control packet
+data                    a data packet with its number, and every publication that it carries, signed
+ack                     it is on my disk; whether I have something to send
+turn                    it is your turn; whether I still have something to send
+want                    I have something to send
+settled                 neither of us has anything to send
+out of band             a packet that needs no contact, to a device that happens to be in reach
+receipts                who has got a publication (see ``receipts``)
+======================  ============================================================================================
+
+Numbers
+-------
+Messages and devices have numbers that only this device knows; they stay the same over restarts because the state of
+the protocol is full of them. Messages that a neighbour only speaks of get a number as well, up to a limit.
+
+What is kept
+------------
+The protocol object itself is pickled, without its driver, into the transaction of whatever it did last that others
+rely on: a delivery, an acknowledgement. After a crash it comes back as it was then, and is shown what a crash looks
+like from inside: links that were open end, packets that were under way are lost. A state that cannot be read, or that
+belongs to another protocol or other parameters, is not used: the device starts afresh, with the publications that it
+holds.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import pickle
+import re
+from contextlib import contextmanager
+from functools import cache
+from heapq import heappop, heappush
+from importlib.metadata import version
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as StructuralType
+
+import msgspec
+
+from hunet.model import (
+    Catalogue,
+    InputError,
+    Message,
+    MessageSet,
+    Node,
+    OutputError,
+    PeerError,
+    Topic,
+    members,
+)
+from hunet.node import wire
+from hunet.node.publication import Publication, PublicationLimits, Refused, read_publication
+from hunet.node.store import Header
+from hunet.protocols.codec import decode, encode
+from hunet.protocols.contract import Control, Data, Packet, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from hunet.node.store import Store
+
+__all__ = ["Host", "LiveDriver", "Quotas"]
+
+_log = logging.getLogger("hunet.node")
+
+_FRAME = 1
+"""The version of the frames; neighbours of another are left alone."""
+_ROOM = 64
+"""Messages in a data frame, at most."""
+_DATA_BYTES = 2 << 20
+"""Publications in a data frame are not longer than this together, if one alone is not."""
+_MOST_SPOKEN_OF = 100_000
+"""Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
+_MOST_DEVICES = 100_000
+_MOST_PACKETS = 64
+"""Packets in a greeting."""
+_BACK = 3600.0
+"""A clock that goes back by more than this was wrong before: then the protocol starts afresh (s)."""
+_MEMORY = 3600.0
+"""For so long after it is out of date a message's header is kept (s)."""
+_NAME = re.compile(r"[a-z2-7]{52}")
+_ID = re.compile(r"[a-z2-7]{26}")
+
+
+class Quotas(msgspec.Struct, frozen=True):
+    """How many bytes of others' publications a device carries."""
+
+    total: int = 512 << 20
+    topic: int = 256 << 20
+    neighbour: int = 256 << 20
+
+
+class Host(StructuralType):
+    """What a driver asks of whoever runs it."""
+
+    def send_frame(self, device: str, frame: bytes) -> None:
+        """Send a frame to a neighbour; frames to one neighbour stay in order."""
+        ...
+
+    def delivered(self, message: Message) -> None:
+        """A message is the application's to take, and on the disk."""
+        ...
+
+    def link_ready(self, device: str) -> None:
+        """A neighbour has heard our greeting."""
+        ...
+
+    def receipts_heard(self, device: str, receipts: list[Any]) -> None:
+        """A neighbour tells who has got publications."""
+        ...
+
+
+class _Link:
+    """A neighbour, as seen from here."""
+
+    __slots__ = (
+        "awake",
+        "device",
+        "greeted",
+        "holds_turn",
+        "mute",
+        "node",
+        "packet",
+        "ready",
+        "sequence",
+        "settled",
+        "told",
+    )
+
+    def __init__(self, device: str, node: Node) -> None:
+        self.device, self.node = device, node
+        self.greeted = False
+        """Whether this end has heard the other's greeting, and said so."""
+        self.ready = False
+        """Whether the other end has heard this end's too."""
+        self.mute = False
+        """Whether it runs another protocol."""
+        self.holds_turn = False
+        self.awake = {True: False, False: False}
+        """Whether this end (True), the other end (False) has something to send, as far as it is known here."""
+        self.told = False
+        """What the other end thinks of this end being awake."""
+        self.packet: Data | None = None
+        """What is under way."""
+        self.sequence = 0
+        self.settled = False
+
+
+class LiveDriver:
+    """One device's protocol, driven by real events. Every public method is one event."""
+
+    def __init__(
+        self,
+        device: str,
+        kind: type[Protocol],
+        parameters: Any,
+        store: Store,
+        *,
+        host: Host,
+        rng: Random,
+        clock: Callable[[], float],
+        quotas: Quotas | None = None,
+        limits: PublicationLimits | None = None,
+        room: int = _ROOM,
+    ) -> None:
+        self.device = device
+        self.store = store
+        self.messages = Catalogue()
+        self.quotas = quotas or Quotas()
+        self.limits = limits or PublicationLimits()
+        self.names: list[str] = []
+        self.links: dict[str, _Link] = {}
+        self.now = 0.0
+        self.room = room
+        self.dirty = False
+        """Whether the protocol may have changed since it was last written."""
+        self._kind, self._parameters, self._rng = kind, parameters, rng
+        self._host, self._clock = host, clock
+        self._numbers: dict[str, Node] = {}
+        self._timers: dict[Topic, tuple[float, int]] = {}
+        self._agenda: list[tuple[float, int, str]] = []
+        self._order = count()
+        self._outbox: list[tuple[str, bytes]] = []
+        self._woken: list[str] = []
+        self._delivered: list[Message] = []
+        self._durable = False
+        self._spoken_of = 0
+        self._largest = 1
+        self._arriving: dict[int, bytes] = {}
+        self.held: MessageSet = 0
+        """The messages that the protocol holds."""
+        self._more: dict[int, int] = {}
+        """Of those with several copies, how many more than one."""
+        self._givers: dict[int, Node] = {}
+        self._bytes: dict[tuple[str, Any], int] = {}
+        """Bytes held in all, by topic and by giver."""
+        self.node = -1
+        self._load()
+
+    # Starting -------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        store = self.store
+        for number, name in store.devices():
+            if number != len(self.names):
+                raise InputError(store.path or "store", f"device {len(self.names)} is missing")
+            self._numbers[name] = number
+            self.names.append(name)
+        self.node = self.number_of(self.device)
+        saved = self._saved()
+        self.now = max(self._clock(), saved["now"] if saved else 0.0)
+        store.forget_before(self.now - _MEMORY)
+        for header in store.headers():
+            self.messages.skip(header.number)
+            self._remember(header)
+        self.messages.skip(int((store.fact("next") or b"0").decode()))
+        protocol = self._restore(saved) if saved else None
+        self.protocol: Protocol = protocol or self._afresh()
+        if protocol is not None:
+            self._end_of_the_last_life(saved["links"] if saved else [])
+        wanted = set(store.subscriptions())
+        for topic in sorted(self.protocol.topics - wanted):
+            self.protocol.unsubscribe(topic, self.now)
+        for topic in store.subscriptions():
+            if topic not in self.protocol.topics:
+                self.protocol.subscribe(topic, self.now)
+        self._feed(saved["next"] if protocol is not None and saved else 0)
+        self._durable = True
+        self._finish()
+
+    def _saved(self) -> dict[str, Any] | None:
+        """What the driver wrote beside the protocol, if it can be used."""
+        label, state = self.store.fact("protocol"), self.store.fact("state")
+        if label is None or state is None:
+            return None
+        if label != self._label():
+            _log.warning("the saved state is of %s; starting afresh", label.decode())
+            return None
+        try:
+            saved: dict[str, Any] = _Unpickler(io.BytesIO(state), self, self._kind).load()
+        except Exception as error:  # a pickle can fail in any way
+            _log.warning("the saved state cannot be read (%s); starting afresh", error)
+            return None
+        if saved["now"] > self._clock() + _BACK:
+            _log.warning("the clock has gone back by %.0f s; starting afresh", saved["now"] - self._clock())
+            return None
+        return saved
+
+    def _restore(self, saved: dict[str, Any]) -> Protocol:
+        protocol: Protocol = saved["protocol"]
+        self.held, self._more = saved["held"], saved["more"]
+        for number in members(self.held):
+            self._weigh(number, 1)
+        for tag, at in saved["timers"]:
+            self.set_timer(tag, at)
+        return protocol
+
+    def _afresh(self) -> Protocol:
+        self._timers, self._agenda = {}, []
+        self.protocol = self._kind(self.node, self._parameters, self, self._rng)
+        self.protocol.start(self.now)
+        return self.protocol
+
+    def _end_of_the_last_life(self, links: list[tuple[Node, bool, Data | None]]) -> None:
+        """The links that were open when the state was written are not any more: as the engine ends a contact."""
+        for peer, settled, packet in links:
+            if not settled:
+                self.protocol.settled(peer, self.now)
+            if packet is not None:
+                self.protocol.sent(peer, packet, False, self.now)
+            self.protocol.link_down(peer, self.now)
+
+    def _feed(self, known: int) -> None:
+        """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
+        kept = sorted(self.store.kept())
+        for number in kept:
+            message = self.messages[number]
+            if number >= known and not self.held >> number & 1 and message.expires >= self.now:
+                self.protocol.publish(message, self.now)
+        for number in kept:
+            if not self.held >> number & 1:
+                self.store.drop_content(number)
+
+    def _label(self) -> bytes:
+        kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
+        return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.node}".encode()
+
+    def save(self) -> None:
+        """Write the state of the protocol; on the disk when this returns."""
+        links = [(link.node, link.settled, link.packet) for link in self.links.values() if not link.mute]
+        timers = [(tag, at) for tag, (at, _) in self._timers.items()]
+        saved = {
+            "now": self.now,
+            "links": links,
+            "timers": timers,
+            "held": self.held,
+            "more": self._more,
+            "next": len(self.messages),
+            "protocol": self.protocol,
+        }
+        state = io.BytesIO()
+        _Pickler(state, self).dump(saved)
+        self.store.set_fact("protocol", self._label())
+        self.store.set_fact("state", state.getvalue())
+        self.store.set_fact("next", str(len(self.messages)).encode())
+        self.store.set_fact("alive", str(self.now).encode())
+        self.store.commit()
+        self.dirty = False
+
+    # Events: the application ------------------------------------------------------------------------------------------
+
+    def publish(self, publication: Publication) -> None:
+        """A publication of this device; on the disk when this returns."""
+        with self._event():
+            if publication.id in self.messages:
+                return
+            encoded = publication.to_bytes()
+            own = sum(self.messages[n].size for n in members(self.held) if self.messages[n].publisher == self.node)
+            if own + len(encoded) > self.quotas.total:
+                raise OutputError(f"{own} bytes of own publications are still to be carried: no room for more")
+            message = self._add(publication, len(encoded), self.node)
+            self.store.add_content(message.number, encoded)
+            self.store.set_fact("next", str(len(self.messages)).encode())
+            self.store.commit()  # from here on it is safe: a start after a crash shows it to the protocol
+            self.protocol.publish(message, self.now)
+            self._keep_quotas()
+
+    def subscribe(self, topic: Topic) -> None:
+        """The application wants a topic."""
+        with self._event():
+            if topic not in self.protocol.topics:
+                self.store.subscribe(topic, self.now)
+                self.protocol.subscribe(topic, self.now)
+                self._durable = True
+
+    def unsubscribe(self, topic: Topic) -> None:
+        """The application no longer wants a topic."""
+        with self._event():
+            if topic in self.protocol.topics:
+                self.store.unsubscribe(topic)
+                self.protocol.unsubscribe(topic, self.now)
+                self._durable = True
+
+    def take(self, delivery: int) -> None:
+        """The application has taken a delivery, and never gets it again."""
+        message = self.store.take(delivery)
+        if message is not None and not self.held >> message & 1:
+            self.store.drop_content(message)
+        self.store.commit()
+
+    # Events: time -------------------------------------------------------------------------------------------------
+
+    def next_timer(self) -> float | None:
+        """When :meth:`tick` has something to do."""
+        while self._agenda and self._timers.get(self._agenda[0][2], (0.0, -1))[1] != self._agenda[0][1]:
+            heappop(self._agenda)
+        return self._agenda[0][0] if self._agenda else None
+
+    def tick(self) -> None:
+        """Time has passed: timers that have run out ring."""
+        with self._event():
+            for _ in range(len(self._agenda)):
+                at = self.next_timer()
+                if at is None or at > self.now:
+                    break
+                _, _, tag = heappop(self._agenda)
+                del self._timers[tag]
+                self.protocol.timer(tag, self.now)
+                self._move_woken()
+
+    # Events: links ------------------------------------------------------------------------------------------------
+
+    def link_up(self, device: str) -> None:
+        """An authenticated session with a device stands."""
+        with self._event():
+            link = self.links[device] = _Link(device, self.number_of(device))
+            packets = [self._plain(packet) for packet in self.protocol.link_up(link.node, self.now)]
+            self._frame(device, "greet", version=_FRAME, protocol=self._name(), packets=packets)
+
+    def link_down(self, device: str) -> None:
+        """The session is over."""
+        link = self.links.get(device)
+        if link is None:
+            return
+        with self._event():
+            if not link.settled and not link.mute:
+                link.settled = True
+                self.protocol.settled(link.node, self.now)
+            del self.links[device]
+            if link.mute:
+                return
+            if link.packet is not None:
+                self.protocol.sent(link.node, link.packet, False, self.now)
+            self.protocol.link_down(link.node, self.now)
+
+    def frame(self, device: str, data: bytes) -> None:
+        """A frame has come. What no honest device sends ends the link, and is raised."""
+        link = self.links.get(device)
+        if link is None:
+            return
+        try:
+            with self._event():
+                self._hear(link, wire.decode(data))
+        except PeerError as fault:
+            _log.warning("%s is left alone: %s", device[:8], fault)
+            self._arriving.clear()
+            self.link_down(device)
+            raise
+
+    def _hear(self, link: _Link, said: Any) -> None:  # noqa: PLR0912 - one case for each kind of frame
+        match said:
+            case {"t": "greet", "version": int(frames), "protocol": str(name), "packets": list(packets)}:
+                self._greeted(link, frames, name, packets)
+            case {"t": "receipts", "receipts": list(receipts)}:
+                self._host.receipts_heard(link.device, receipts)
+            case {"t": str()} if link.mute:
+                pass
+            case {"t": "ready", "awake": bool(awake)} if not link.ready:
+                link.ready, link.awake[False] = True, awake
+                link.holds_turn = self.device > link.device
+                self._host.link_ready(link.device)
+                self._move(link)
+            case {"t": "control", "packet": dict(plain)}:
+                self._show(link, self._packet(plain, Control))
+            case {"t": "data", "number": int(number), "packet": dict(plain), "publications": list(publications)}:
+                self._take_in(link, number, plain, publications)
+            case {"t": "ack", "number": int(number), "awake": bool(awake)} if link.packet and number == link.sequence:
+                self._acknowledged(link, awake)
+            case {"t": "turn", "awake": bool(awake)} if link.ready and not link.holds_turn:
+                link.holds_turn, link.awake[False] = True, awake
+                self._move(link)
+            case {"t": "want"} if link.ready:
+                link.awake[False] = True
+                self._move(link)
+            case {"t": "settled"} if link.ready:
+                if not link.settled:
+                    link.settled = True
+                    self._ask(link, lambda: self.protocol.settled(link.node, self.now))
+            case {"t": "out of band", "packet": dict(plain), "publications": list(publications)}:
+                packet = self._with_publications(link, plain, publications) if publications else None
+                shown = packet or self._packet(plain, Packet)
+                self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, shown, self.now))
+                self._keep_arrived()
+            case _:
+                raise PeerError("a frame that makes no sense here")
+
+    # A contact ------------------------------------------------------------------------------------------------------
+
+    def _greeted(self, link: _Link, frames: int, name: str, packets: list[Any]) -> None:
+        if link.greeted or len(packets) > _MOST_PACKETS:
+            raise PeerError("a greeting that makes no sense here")
+        if frames != _FRAME or not self._understands(name):
+            link.mute = True
+            self.count("other protocol")
+            self.protocol.link_down(link.node, self.now)
+            return
+        for plain in packets:
+            self._show(link, self._packet(plain, Control))
+        link.greeted = True
+        self._frame(link.device, "ready", awake=self._tell(link))
+
+    def _understands(self, name: str) -> bool:
+        """Whether a protocol by this name speaks as ours does: it is the same, or a variant of it."""
+        from hunet.protocols import PROTOCOLS
+
+        other = PROTOCOLS.get(name)
+        if name == self._name() or other is None:
+            return name == self._name()
+        return other in self._kind.__mro__[:2] or self._kind in other.__mro__[:2]
+
+    def _name(self) -> str:
+        from hunet.protocols import PROTOCOLS
+
+        kind = self._kind
+        return next((name for name, each in PROTOCOLS.items() if each is kind), f"{kind.__module__}:{kind.__name__}")
+
+    def _tell(self, link: _Link) -> bool:
+        """Whether this end has something to send, noting that the other end is told."""
+        link.told = link.awake[True]
+        return link.told
+
+    def _move(self, link: _Link) -> None:
+        """If it is this end's turn: send the next packet, or pass the turn, or settle."""
+        if not link.ready or not link.holds_turn or link.packet is not None:
+            return
+        if link.awake[True]:
+            link.awake[True] = False  # unless it is woken meanwhile
+            packet: Data | None = self.protocol.poll(link.node, self.now, self._room())
+            if packet is not None:
+                link.awake[True] = True  # there may be more: it is asked until it has none
+                publications = self._contents(packet)
+                link.sequence += 1
+                link.packet = packet
+                plain = self._plain(packet)
+                self._frame(link.device, "data", number=link.sequence, packet=plain, publications=publications)
+                return
+        if link.awake[False]:
+            self._pass_turn(link)
+        elif not link.settled:
+            link.settled = True
+            self._frame(link.device, "settled")
+            self.protocol.settled(link.node, self.now)
+
+    def _pass_turn(self, link: _Link) -> None:
+        link.holds_turn = False
+        self._frame(link.device, "turn", awake=self._tell(link))
+
+    def _acknowledged(self, link: _Link, awake: bool) -> None:
+        packet, link.packet = link.packet, None
+        assert packet is not None
+        link.awake[False] = awake
+        self.protocol.sent(link.node, packet, True, self.now)
+        self.count("sent", packet.messages.bit_count())
+        if awake:
+            self._pass_turn(link)
+        else:
+            self._move(link)
+
+    def _take_in(self, link: _Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
+        if not link.ready or link.holds_turn:
+            raise PeerError("data out of turn")
+        packet = self._with_publications(link, plain, publications)
+        if packet is not None:
+            self._show(link, packet)
+            self._keep_arrived()
+            self._keep_quotas()
+        self._durable = True
+        self._frame(link.device, "ack", number=number, awake=self._tell(link))
+
+    def _with_publications(self, link: _Link, plain: dict[str, Any], publications: list[Any]) -> Data | None:
+        """A data packet whose publications are checked and in the catalogue; None if nothing of it is of use."""
+        listed = plain.get("messages")
+        if not isinstance(listed, list) or not 0 < len(publications) == len(listed) == len(set(map(str, listed))):
+            raise PeerError("a data frame without its publications")
+        useless: set[str] = set()
+        read: list[tuple[Publication, bytes]] = []
+        for message, encoded in zip(listed, publications, strict=True):
+            try:
+                publication = read_publication(encoded, self.now, self.limits)
+            except Refused as refused:
+                self.count(f"refused: {refused.reason}")
+                if refused.reason not in (
+                    "expired",
+                    "from the future",
+                ):  # clocks differ; the rest is the sender's fault
+                    raise
+                useless.add(message)
+                continue
+            if publication.id != message:
+                raise PeerError("a publication under another's id")
+            read.append((publication, encoded))
+        for publication, encoded in sorted(read, key=lambda each: (each[0].created, each[0].id)):
+            if publication.id in self.messages:
+                self.count("refused: replayed")
+                message = self.messages.by_id(publication.id)
+            else:
+                message = self._add(publication, len(encoded), link.node)
+            self._arriving[message.number] = encoded
+        if not read:
+            return None
+        packet = self._packet(plain, Data, frozenset(useless))
+        assert isinstance(packet, Data)
+        return packet
+
+    def _show(self, link: _Link, packet: Packet) -> None:
+        self.protocol.check(packet)
+        self._ask(link, lambda: self.protocol.receive(link.node, packet, self.now))
+
+    def _ask(self, link: _Link, call: Callable[[], None]) -> None:
+        """Let the protocol deal with what a neighbour said; what it chokes on is the neighbour's fault."""
+        try:
+            call()
+        except (PeerError, OutputError):
+            raise
+        except Exception as error:
+            _log.info("the protocol cannot deal with what %s says", link.device[:8], exc_info=True)
+            raise PeerError(f"a packet that the protocol cannot deal with: {type(error).__name__}") from error
+
+    # Events: their end ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _event(self) -> Iterator[None]:
+        self.now = max(self.now, self._clock())
+        self.dirty = True
+        try:
+            yield
+        finally:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Carry out what the event has led to; others hear of it when it is on the disk."""
+        self._move_woken()
+        if self._durable or self._delivered:
+            self._durable = False
+            self.save()
+        outbox, self._outbox = self._outbox, []
+        for device, frame in outbox:
+            self._host.send_frame(device, frame)
+        delivered, self._delivered = self._delivered, []
+        for message in delivered:
+            self._host.delivered(message)
+
+    def _move_woken(self) -> None:
+        while self._woken:
+            link = self.links.get(self._woken.pop(0))
+            if link is None or not link.awake[True]:
+                continue
+            if link.holds_turn:
+                self._move(link)
+            elif link.greeted and not link.told:
+                link.told = True
+                self._frame(link.device, "want")
+
+    # Actions of the contract ------------------------------------------------------------------------------------------
+
+    def send(self, peer: Node, packet: Control) -> None:
+        link = self.links.get(self.names[peer])
+        if link is not None and not link.mute:
+            self._frame(link.device, "control", packet=self._plain(packet))
+
+    def broadcast(self, packet: Control, but: Node | None = None) -> None:
+        plain: dict[str, Any] | None = None
+        for link in self.links.values():
+            if link.node != but and not link.mute:
+                plain = plain or self._plain(packet)
+                self._frame(link.device, "control", packet=plain)
+
+    def send_out_of_band(self, node: Node, packet: Packet) -> None:
+        link = self.links.get(self.names[node])
+        if link is None or link.mute:
+            self.count("out of band: out of reach")
+            return
+        publications = self._contents(packet) if isinstance(packet, Data) else []
+        self._frame(link.device, "out of band", packet=self._plain(packet), publications=publications)
+
+    def wake(self, peer: Node) -> None:
+        link = self.links.get(self.names[peer])
+        if link is not None and not link.mute and not link.awake[True]:
+            link.awake[True] = True
+            self._woken.append(link.device)
+
+    def deliver(self, message: Message, hops: int) -> None:
+        if self.store.deliver(message.number, message.topic, hops, self.now):
+            self.count("delivered")
+            self._delivered.append(message)
+
+    def set_timer(self, tag: str, at: float) -> None:
+        number = next(self._order)
+        self._timers[tag] = (at, number)
+        heappush(self._agenda, (at, number, tag))
+
+    def cancel_timer(self, tag: str) -> None:
+        self._timers.pop(tag, None)
+
+    def stored(self, messages: MessageSet) -> None:
+        for number in members(messages):
+            self._hold(number)
+
+    def removed(self, message: Message, reason: str) -> None:
+        self.count(f"removed: {reason}")
+        self._let_go(message.number)
+        if not self.held >> message.number & 1 and message.number not in self._arriving:
+            self.store.drop_content(message.number)
+
+    def role(self, name: str) -> None:
+        self.store.set_fact("role", name.encode())
+
+    def false_match(self, message: Message) -> None:  # noqa: ARG002
+        self.count("false matches")
+
+    # What is held -----------------------------------------------------------------------------------------------------
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counter of the store."""
+        self.store.count(name, by)
+
+    def _hold(self, number: int) -> None:
+        """The protocol has one more copy of a message."""
+        if self.held >> number & 1:
+            self._more[number] = self._more.get(number, 0) + 1
+        else:
+            self.held |= 1 << number
+            self._weigh(number, 1)
+
+    def _let_go(self, number: int) -> None:
+        """It has one less."""
+        if number in self._more:
+            self._more[number] -= 1
+            if not self._more[number]:
+                del self._more[number]
+        elif self.held >> number & 1:
+            self.held ^= 1 << number
+            self._weigh(number, -1)
+
+    def _weigh(self, number: int, sign: int) -> None:
+        message = self.messages[number]
+        giver = self._givers.get(number, self.node)
+        for key in (("total", None), ("topic", message.topic), ("neighbour", giver)):
+            self._bytes[key] = self._bytes.get(key, 0) + sign * message.size
+
+    def _keep_arrived(self) -> None:
+        """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
+        for number, encoded in self._arriving.items():
+            if self.held >> number & 1 or self.store.is_waiting(number):
+                self.store.add_content(number, encoded)
+        self._arriving.clear()
+
+    def _keep_quotas(self) -> None:
+        """Where there is too much, the protocol says what goes; a device's own publications are not in question."""
+        for (what, whom), size in list(self._bytes.items()):
+            quota = getattr(self.quotas, what)
+            if size <= quota or (what == "neighbour" and whom == self.node):
+                continue
+            among = self._others_of(what, whom)
+            while among and self._bytes[what, whom] > quota:
+                gone = self.protocol.surrender(among, self.now)
+                if not gone:
+                    break
+                self.count(f"quota: {what}", gone.bit_count())
+                among &= self.held
+
+    def _others_of(self, what: str, whom: Any) -> MessageSet:
+        found = 0
+        for number in members(self.held):
+            message, giver = self.messages[number], self._givers.get(number, self.node)
+            if giver != self.node and (what == "total" or whom == (message.topic if what == "topic" else giver)):
+                found |= 1 << number
+        return found
+
+    # Numbers and packets ----------------------------------------------------------------------------------------------
+
+    def number_of(self, device: str) -> Node:
+        """The number of a device; one that is new gets the next."""
+        number = self._numbers.get(device)
+        if number is None:
+            number = self._numbers[device] = len(self.names)
+            self.names.append(device)
+            self.store.add_device(number, device)
+        return number
+
+    def __getitem__(self, device: str) -> Node:
+        """The number of a device that somebody speaks of."""
+        if device not in self._numbers and (len(self.names) >= _MOST_DEVICES or not _NAME.fullmatch(device)):
+            raise PeerError("speaks of devices that cannot be")
+        return self.number_of(device)
+
+    def by_id(self, message_id: str) -> Message | None:
+        """A message that somebody speaks of, whether it is here or not."""
+        try:
+            return self.messages.by_id(message_id)
+        except KeyError:
+            pass
+        if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
+            raise PeerError("speaks of messages that cannot be")
+        if self._spoken_of >= _MOST_SPOKEN_OF:
+            return None
+        self._spoken_of += 1
+        return self.messages.reserve(message_id)
+
+    def _add(self, publication: Publication, size: int, giver: Node) -> Message:
+        author = self.number_of(publication.author)
+        number = self.messages.reserve(publication.id).number
+        header = Header(
+            number, publication.id, publication.topic, author, publication.created, publication.ttl, size, giver
+        )
+        self.store.add_message(header)
+        return self._remember(header)
+
+    def _remember(self, header: Header) -> Message:
+        message = self.messages.add(
+            header.id, header.topic, header.author, header.created, size=header.size, ttl=header.ttl
+        )
+        if header.giver != self.node:
+            self._givers[message.number] = header.giver
+        self._largest = max(self._largest, header.size)
+        return message
+
+    def _room(self) -> int:
+        return max(1, min(self.room, _DATA_BYTES // self._largest))
+
+    def _contents(self, packet: Data) -> list[bytes]:
+        """The publications of a packet, in the order in which its encoding lists them."""
+        found = []
+        for number in members(packet.messages):
+            content = self.store.content(number)
+            if content is None:
+                raise OutputError(f"the content of {self.messages[number].id} is damaged or missing")
+            found.append(content)
+        return found
+
+    def _plain(self, packet: Packet) -> dict[str, Any]:
+        # What is dead need not be spoken of; numbers whose messages are forgotten are among the dead.
+        unsaid = 0
+        if isinstance(packet, Control):
+            unsaid = self.messages.dead(self.now) | (1 << max(0, len(self.messages) - _MOST_SPOKEN_OF)) - 1
+        return encode(packet, self.messages, self.names, unsaid)
+
+    def _packet(self, plain: Any, kind: type[Packet], without: frozenset[str] = frozenset()) -> Packet:
+        """A packet of a neighbour; whatever is wrong with it is the neighbour's fault."""
+        try:
+            packet = decode(plain, self, self, without)  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, msgspec.MsgspecError) as error:
+            raise PeerError(f"a packet that cannot be read: {type(error).__name__}") from None
+        if not isinstance(packet, kind):
+            raise PeerError(f"a {type(packet).__name__} where a {kind.__name__} packet belongs")
+        return packet
+
+    def _frame(self, device: str, kind: str, **said: Any) -> None:
+        self._outbox.append((device, wire.encode({"t": kind, **said})))
+
+    def send_receipts(self, device: str, receipts: list[Any]) -> None:
+        """Give receipts to a neighbour."""
+        self._host.send_frame(device, wire.encode({"t": "receipts", "receipts": receipts}))
+
+
+@cache
+def _installed() -> str:
+    return version("hunet")
+
+
+class _Pickler(pickle.Pickler):
+    """Writes a protocol without its driver."""
+
+    def __init__(self, file: io.BytesIO, driver: LiveDriver) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._known = {id(driver): "driver", id(driver.messages): "messages"}
+
+    def persistent_id(self, obj: Any) -> str | None:
+        return self._known.get(id(obj))
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads a protocol for a driver: nothing but classes of ours, of the protocol's package and plain containers."""
+
+    _PLAIN = frozenset({"builtins", "collections", "array", "random", "_random", "copyreg", "functools", "msgspec"})
+
+    def __init__(self, file: io.BytesIO, driver: LiveDriver, kind: type[Protocol]) -> None:
+        super().__init__(file)
+        self._driver = driver
+        self._homes = {"hunet", kind.__module__.partition(".")[0]}
+
+    def find_class(self, module: str, name: str) -> Any:
+        root = module.partition(".")[0]
+        if root not in self._homes | self._PLAIN or (
+            root == "builtins" and name in ("eval", "exec", "getattr", "open")
+        ):
+            raise pickle.UnpicklingError(f"{module}.{name} has no place in a protocol")
+        return super().find_class(module, name)
+
+    def persistent_load(self, pid: Any) -> Any:
+        return {"driver": self._driver, "messages": self._driver.messages}[pid]
