@@ -11,6 +11,7 @@ import typer
 
 from hunet.cli import run as run_command
 from hunet.cli import tools
+from hunet.cli.bundle import app as bundle_app
 from hunet.cli.demo import demo
 from hunet.cli.report import report
 from hunet.cli.reproduce import reproduce
@@ -40,6 +41,7 @@ app.command("demo")(demo)
 app.command("protocols")(tools.protocols)
 app.add_typer(world_app, name="world")
 app.add_typer(trace_app, name="trace")
+app.add_typer(bundle_app, name="bundle")
 app.command("study")(study)
 app.command("report")(report)
 app.command("reproduce")(reproduce)
