@@ -7,6 +7,7 @@ crosses between them is what would cross a network.
 from __future__ import annotations
 
 from collections import deque
+from math import inf
 from random import Random
 from typing import Any
 
@@ -57,7 +58,9 @@ class Live:
             for number, each in enumerate(self.names):  # ties between devices are decided by their numbers
                 store.add_device(number, each)
             rng = node_rng(1, Stream.PROTOCOL, node, 0)
-            driver = LiveDriver(name, kind, parameters, store, host=_Host(self, node), rng=rng, clock=lambda: self.now)
+            driver = LiveDriver(
+                name, kind, parameters, store, host=_Host(self, node), rng=rng, clock=lambda: self.now, again=inf
+            )
             self.drivers.append(driver)
         self.open: set[tuple[int, int]] = set()
 

@@ -77,10 +77,8 @@ def test_random_bytes_are_refused(data: bytes) -> None:
     assert refusal(data) == "malformed"
 
 
-@given(
-    st.recursive(st.none() | st.integers() | st.floats() | st.text() | st.binary(), st.lists), st.binary(max_size=64)
-)
-def test_other_values_in_the_signed_part_are_refused_though_well_signed(value: Any, signature: bytes) -> None:
+@given(st.recursive(st.none() | st.integers() | st.floats() | st.text() | st.binary(), st.lists, max_leaves=6))
+def test_other_values_in_the_signed_part_are_refused_though_well_signed(value: Any) -> None:
     part = wire.encode(value)
     signature = ANN.sign(b"hunet publication 1\0" + part)
     assert refusal(wire.encode([part, signature])) == "malformed"

@@ -9,6 +9,7 @@ import sys
 
 import typer
 
+from hunet.cli import node as node_commands
 from hunet.cli import run as run_command
 from hunet.cli import tools
 from hunet.cli.bundle import app as bundle_app
@@ -22,6 +23,7 @@ from hunet.cli.world import app as world_app
 __all__ = ["app", "main"]
 
 _INTERRUPTED = 130
+_LIVE = "Devices that run for real"
 
 app = typer.Typer(
     name="hunet",
@@ -45,6 +47,9 @@ app.add_typer(bundle_app, name="bundle")
 app.command("study")(study)
 app.command("report")(report)
 app.command("reproduce")(reproduce)
+app.command("node", rich_help_panel=_LIVE)(node_commands.node)
+for _command in ("publish", "subscribe", "unsubscribe", "peers", "status", "log"):
+    app.command(_command, rich_help_panel=_LIVE)(getattr(node_commands, _command))
 app.command("convert")(tools.convert)
 app.command("replay-log")(tools.replay_log)
 

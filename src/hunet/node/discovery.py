@@ -43,6 +43,7 @@ ROTATION = 15 * 60.0
 BEACON_PORT = 26726
 GROUP_4 = "239.255.104.117"  # of the organisation-local scope (RFC 2365)
 GROUP_6 = "ff02::6875:6e65:74"  # of the link-local scope
+_LOOPBACK = ("lo", "lo0")  # on Linux, on BSD and macOS
 _BEACON = struct.Struct(">4sB8sH")
 _MAGIC, _VERSION = b"hune", 1
 _MOST_WAITING = 256  # sightings that nobody looked at; more are forgotten, since they come again
@@ -115,6 +116,11 @@ class ShortIds:
         """Whether it is this device that a beacon speaks of."""
         period = self._period()
         return short_id in (self._in(period), self._in(period - 1))
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until it changes."""
+        return ROTATION - self._clock() % ROTATION
 
     def _period(self) -> int:
         return int(self._clock() // ROTATION)
@@ -199,7 +205,10 @@ class Beacons(Discovery):
             self._speak()
             # Not in step with the others, who may all have been switched on by the same event.
             await asyncio.sleep(self._interval * random.uniform(0.8, 1.2))
-            await self._open_sockets()
+            try:
+                await self._open_sockets()
+            except OSError as error:  # no list of interfaces, just now
+                _log.debug("beacons: %s", error)
 
     def _speak(self) -> None:
         beacon = _BEACON.pack(_MAGIC, _VERSION, bytes.fromhex(self._ids.now), self._tcp_port)
@@ -211,7 +220,8 @@ class Beacons(Discovery):
                     transport.sendto(beacon, (GROUP_6, self._port, 0, socket.if_nametoindex(name)))
             else:
                 transport.sendto(beacon, (GROUP_4, self._port))
-                transport.sendto(beacon, ("255.255.255.255", self._port))
+                if name not in _LOOPBACK:
+                    transport.sendto(beacon, ("255.255.255.255", self._port))
 
     def heard(self, data: bytes, source: tuple[Any, ...]) -> None:
         """A datagram came; what is not a beacon of another device is ignored."""
@@ -275,7 +285,9 @@ def _beacon_socket(interface: str, family: socket.AddressFamily, port: int) -> s
             group = socket.inet_pton(family, GROUP_6) + struct.pack("@I", index)
             ear.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group)
         else:
-            here = struct.pack("@4s4si", socket.inet_aton(GROUP_4), bytes(4), index)  # struct ip_mreqn
+            # Beacons on the loopback interface would carry the address of another one if this did not name it.
+            source = socket.inet_aton("127.0.0.1" if interface in _LOOPBACK else "0.0.0.0")
+            here = struct.pack("@4s4si", socket.inet_aton(GROUP_4), source, index)  # struct ip_mreqn
             ear.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, here)
             ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
@@ -311,14 +323,21 @@ class Mdns(Discovery):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, port: int) -> None:
-        """Announces this device and looks for others; the interfaces are given by their addresses."""
+        """Announces this device and looks for others."""
         try:
             from zeroconf import InterfaceChoice
             from zeroconf.asyncio import AsyncServiceBrowser, AsyncZeroconf
         except ImportError:
             raise ConfigurationError("multicast DNS needs the library zeroconf; install hunet[mdns]") from None
+        here: Any = InterfaceChoice.All
+        if self._interfaces is not None:
+            here = [address for address in _own_addresses(self._interfaces) if ":" not in address]
+            if not here:
+                raise ConfigurationError(
+                    f"multicast DNS: no IPv4 address on {', '.join(self._interfaces) or 'nothing'}"
+                )
         try:
-            self._zeroconf = AsyncZeroconf(interfaces=self._interfaces or InterfaceChoice.All)
+            self._zeroconf = AsyncZeroconf(interfaces=here)
         except OSError as error:
             raise ConfigurationError(f"multicast DNS does not work here: {error.strerror}") from None
         self._spawn(self._announce(port))
@@ -349,11 +368,11 @@ class Mdns(Discovery):
                 f"{short_id}.{self.TYPE}",
                 port=port,
                 server=f"{short_id}.local.",  # and not the name of the machine, which is often that of its owner
-                parsed_addresses=_own_addresses() if self._interfaces is None else list(self._interfaces),
+                parsed_addresses=_own_addresses(self._interfaces),
             )
-            await self._zeroconf.async_register_service(self._said)
-            while self._ids.now == short_id:
-                await asyncio.sleep(10.0)
+            # Nobody else has this name, so there is no need to ask around first.
+            await self._zeroconf.async_register_service(self._said, cooperating_responders=True)
+            await asyncio.sleep(self._ids.remaining)
 
     def _changed(self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange) -> None:
         short_id = name.removesuffix(f".{service_type}")
@@ -386,12 +405,13 @@ class Mdns(Discovery):
         task.add_done_callback(self._tasks.discard)
 
 
-def _own_addresses() -> list[str]:
+def _own_addresses(interfaces: Sequence[str] | None) -> list[str]:
     import ifaddr  # comes with zeroconf
 
     return [
         address.ip if isinstance(address.ip, str) else address.ip[0]
         for adapter in ifaddr.get_adapters()
+        if interfaces is None or adapter.name in interfaces
         for address in adapter.ips
     ]
 

@@ -13,6 +13,10 @@ writes it to the disk and acknowledges it, and only then is the sender's protoco
 to the other end if that has something to send. An end without the turn that comes to have something says so (``want``).
 When neither has anything, the holder says ``settled``. The end with the greater name begins.
 
+Every frame has the number of its contact. Some systems exchange everything when a contact begins and nothing after
+that (``Protocol.exchanges_once``); devices that stay together then end the contact and begin the next, over the same
+session, whenever one of them has news: a greeting with the next number says so, and frames of the one before are void.
+
 ======================  ============================================================================================
 frame                   what it says
 ======================  ============================================================================================
@@ -96,10 +100,13 @@ _MOST_SPOKEN_OF = 100_000
 _MOST_DEVICES = 100_000
 _MOST_PACKETS = 64
 """Packets in a greeting."""
+_AGAIN = 2.0
+"""Devices that stay together and exchange once in a contact begin the next after so long, if there is news (s)."""
 _BACK = 3600.0
 """A clock that goes back by more than this was wrong before: then the protocol starts afresh (s)."""
 _MEMORY = 3600.0
 """For so long after it is out of date a message's header is kept (s)."""
+_NEVER = float("inf")
 _NAME = re.compile(r"[a-z2-7]{52}")
 _ID = re.compile(r"[a-z2-7]{26}")
 
@@ -137,10 +144,13 @@ class _Link:
 
     __slots__ = (
         "awake",
+        "began",
+        "contact",
         "device",
         "greeted",
         "holds_turn",
         "mute",
+        "news",
         "node",
         "packet",
         "ready",
@@ -149,8 +159,11 @@ class _Link:
         "told",
     )
 
-    def __init__(self, device: str, node: Node) -> None:
+    def __init__(self, device: str, node: Node, contact: int, began: float, news: int) -> None:
         self.device, self.node = device, node
+        self.contact, self.began = contact, began
+        self.news = news
+        """How much was new to this device when the contact began."""
         self.greeted = False
         """Whether this end has heard the other's greeting, and said so."""
         self.ready = False
@@ -184,6 +197,7 @@ class LiveDriver:
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
         room: int = _ROOM,
+        again: float = _AGAIN,
     ) -> None:
         self.device = device
         self.store = store
@@ -194,6 +208,9 @@ class LiveDriver:
         self.links: dict[str, _Link] = {}
         self.now = 0.0
         self.room = room
+        self._again = again if kind.exchanges_once else _NEVER
+        self._news = 0
+        """Grows whenever there is something that neighbours have not been greeted with."""
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
@@ -206,6 +223,7 @@ class LiveDriver:
         self._woken: list[str] = []
         self._delivered: list[Message] = []
         self._durable = False
+        self._devices_written = 0
         self._spoken_of = 0
         self._largest = 1
         self._arriving: dict[int, bytes] = {}
@@ -228,6 +246,7 @@ class LiveDriver:
                 raise InputError(store.path or "store", f"device {len(self.names)} is missing")
             self._numbers[name] = number
             self.names.append(name)
+        self._devices_written = len(self.names)
         self.node = self.number_of(self.device)
         saved = self._saved()
         self.now = max(self._clock(), saved["now"] if saved else 0.0)
@@ -326,8 +345,19 @@ class LiveDriver:
         self.store.set_fact("state", state.getvalue())
         self.store.set_fact("next", str(len(self.messages)).encode())
         self.store.set_fact("alive", str(self.now).encode())
-        self.store.commit()
+        self._commit()
         self.dirty = False
+
+    def _commit(self) -> None:
+        for number in range(self._devices_written, len(self.names)):
+            self.store.add_device(number, self.names[number])
+        self.store.commit()
+        self._devices_written = len(self.names)
+
+    def clean(self) -> None:
+        """Forget what is long out of date."""
+        self.store.forget_before(self.now - _MEMORY)
+        self._commit()
 
     # Events: the application ------------------------------------------------------------------------------------------
 
@@ -340,10 +370,11 @@ class LiveDriver:
             own = sum(self.messages[n].size for n in members(self.held) if self.messages[n].publisher == self.node)
             if own + len(encoded) > self.quotas.total:
                 raise OutputError(f"{own} bytes of own publications are still to be carried: no room for more")
+            self._commit()
             message = self._add(publication, len(encoded), self.node)
             self.store.add_content(message.number, encoded)
             self.store.set_fact("next", str(len(self.messages)).encode())
-            self.store.commit()  # from here on it is safe: a start after a crash shows it to the protocol
+            self._commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
             self._keep_quotas()
 
@@ -351,6 +382,7 @@ class LiveDriver:
         """The application wants a topic."""
         with self._event():
             if topic not in self.protocol.topics:
+                self._news += 1
                 self.store.subscribe(topic, self.now)
                 self.protocol.subscribe(topic, self.now)
                 self._durable = True
@@ -359,6 +391,7 @@ class LiveDriver:
         """The application no longer wants a topic."""
         with self._event():
             if topic in self.protocol.topics:
+                self._news += 1
                 self.store.unsubscribe(topic)
                 self.protocol.unsubscribe(topic, self.now)
                 self._durable = True
@@ -368,52 +401,48 @@ class LiveDriver:
         message = self.store.take(delivery)
         if message is not None and not self.held >> message & 1:
             self.store.drop_content(message)
-        self.store.commit()
+        self._commit()
 
     # Events: time -------------------------------------------------------------------------------------------------
 
     def next_timer(self) -> float | None:
         """When :meth:`tick` has something to do."""
+        due = self._next_ring()
+        again = min((at for at, _ in self._due_again()), default=_NEVER) if self._again < _NEVER else _NEVER
+        return min(due, again) if min(due, again) < _NEVER else None
+
+    def _next_ring(self) -> float:
         while self._agenda and self._timers.get(self._agenda[0][2], (0.0, -1))[1] != self._agenda[0][1]:
             heappop(self._agenda)
-        return self._agenda[0][0] if self._agenda else None
+        return self._agenda[0][0] if self._agenda else _NEVER
 
     def tick(self) -> None:
-        """Time has passed: timers that have run out ring."""
+        """Time has passed: timers that have run out ring, and contacts that are due begin anew."""
         with self._event():
             for _ in range(len(self._agenda)):
-                at = self.next_timer()
-                if at is None or at > self.now:
+                if self._next_ring() > self.now:
                     break
                 _, _, tag = heappop(self._agenda)
                 del self._timers[tag]
                 self.protocol.timer(tag, self.now)
                 self._move_woken()
+            for at, link in list(self._due_again()):
+                if at <= self.now:
+                    self._end_contact(link)
+                    self._begin_contact(link.device, link.contact + 1)
 
     # Events: links ------------------------------------------------------------------------------------------------
 
     def link_up(self, device: str) -> None:
         """An authenticated session with a device stands."""
         with self._event():
-            link = self.links[device] = _Link(device, self.number_of(device))
-            packets = [self._plain(packet) for packet in self.protocol.link_up(link.node, self.now)]
-            self._frame(device, "greet", version=_FRAME, protocol=self._name(), packets=packets)
+            self._begin_contact(device, 1)
 
     def link_down(self, device: str) -> None:
         """The session is over."""
-        link = self.links.get(device)
-        if link is None:
-            return
-        with self._event():
-            if not link.settled and not link.mute:
-                link.settled = True
-                self.protocol.settled(link.node, self.now)
-            del self.links[device]
-            if link.mute:
-                return
-            if link.packet is not None:
-                self.protocol.sent(link.node, link.packet, False, self.now)
-            self.protocol.link_down(link.node, self.now)
+        if device in self.links:
+            with self._event():
+                self._end_contact(self.links[device])
 
     def frame(self, device: str, data: bytes) -> None:
         """A frame has come. What no honest device sends ends the link, and is raised."""
@@ -429,12 +458,24 @@ class LiveDriver:
             self.link_down(device)
             raise
 
-    def _hear(self, link: _Link, said: Any) -> None:  # noqa: PLR0912 - one case for each kind of frame
+    def _hear(self, link: _Link, said: Any) -> None:
+        match said:
+            case {"t": "receipts", "receipts": list(receipts)}:
+                self._host.receipts_heard(link.device, receipts)
+            case {"t": "greet", "contact": int(contact)} if contact == link.contact + 1 and link.greeted:
+                self._end_contact(link)
+                self._hear_of_contact(self._begin_contact(link.device, contact), said)
+            case {"t": str(), "contact": int(contact)} if contact == link.contact:
+                self._hear_of_contact(link, said)
+            case {"t": str(), "contact": int(contact)} if 0 < contact < link.contact:
+                pass  # it was under way when the contact ended
+            case _:
+                raise PeerError("a frame that makes no sense here")
+
+    def _hear_of_contact(self, link: _Link, said: dict[str, Any]) -> None:
         match said:
             case {"t": "greet", "version": int(frames), "protocol": str(name), "packets": list(packets)}:
                 self._greeted(link, frames, name, packets)
-            case {"t": "receipts", "receipts": list(receipts)}:
-                self._host.receipts_heard(link.device, receipts)
             case {"t": str()} if link.mute:
                 pass
             case {"t": "ready", "awake": bool(awake)} if not link.ready:
@@ -468,6 +509,28 @@ class LiveDriver:
 
     # A contact ------------------------------------------------------------------------------------------------------
 
+    def _begin_contact(self, device: str, contact: int) -> _Link:
+        link = self.links[device] = _Link(device, self.number_of(device), contact, self.now, self._news)
+        packets = [self._plain(packet) for packet in self.protocol.link_up(link.node, self.now)]
+        self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets)
+        return link
+
+    def _end_contact(self, link: _Link) -> None:
+        if not link.mute and not link.settled:
+            link.settled = True
+            self.protocol.settled(link.node, self.now)
+        del self.links[link.device]
+        if not link.mute:
+            if link.packet is not None:
+                self.protocol.sent(link.node, link.packet, False, self.now)
+            self.protocol.link_down(link.node, self.now)
+
+    def _due_again(self) -> Iterator[tuple[float, _Link]]:
+        """Links on which the next contact is to begin, and when."""
+        for link in self.links.values():
+            if link.settled and link.news < self._news and not link.mute:
+                yield link.began + self._again, link
+
     def _greeted(self, link: _Link, frames: int, name: str, packets: list[Any]) -> None:
         if link.greeted or len(packets) > _MOST_PACKETS:
             raise PeerError("a greeting that makes no sense here")
@@ -479,7 +542,7 @@ class LiveDriver:
         for plain in packets:
             self._show(link, self._packet(plain, Control))
         link.greeted = True
-        self._frame(link.device, "ready", awake=self._tell(link))
+        self._frame(link, "ready", awake=self._tell(link))
 
     def _understands(self, name: str) -> bool:
         """Whether a protocol by this name speaks as ours does: it is the same, or a variant of it."""
@@ -514,18 +577,18 @@ class LiveDriver:
                 link.sequence += 1
                 link.packet = packet
                 plain = self._plain(packet)
-                self._frame(link.device, "data", number=link.sequence, packet=plain, publications=publications)
+                self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
                 return
         if link.awake[False]:
             self._pass_turn(link)
         elif not link.settled:
             link.settled = True
-            self._frame(link.device, "settled")
+            self._frame(link, "settled")
             self.protocol.settled(link.node, self.now)
 
     def _pass_turn(self, link: _Link) -> None:
         link.holds_turn = False
-        self._frame(link.device, "turn", awake=self._tell(link))
+        self._frame(link, "turn", awake=self._tell(link))
 
     def _acknowledged(self, link: _Link, awake: bool) -> None:
         packet, link.packet = link.packet, None
@@ -547,7 +610,7 @@ class LiveDriver:
             self._keep_arrived()
             self._keep_quotas()
         self._durable = True
-        self._frame(link.device, "ack", number=number, awake=self._tell(link))
+        self._frame(link, "ack", number=number, awake=self._tell(link))
 
     def _with_publications(self, link: _Link, plain: dict[str, Any], publications: list[Any]) -> Data | None:
         """A data packet whose publications are checked and in the catalogue; None if nothing of it is of use."""
@@ -631,21 +694,21 @@ class LiveDriver:
                 self._move(link)
             elif link.greeted and not link.told:
                 link.told = True
-                self._frame(link.device, "want")
+                self._frame(link, "want")
 
     # Actions of the contract ------------------------------------------------------------------------------------------
 
     def send(self, peer: Node, packet: Control) -> None:
         link = self.links.get(self.names[peer])
         if link is not None and not link.mute:
-            self._frame(link.device, "control", packet=self._plain(packet))
+            self._frame(link, "control", packet=self._plain(packet))
 
     def broadcast(self, packet: Control, but: Node | None = None) -> None:
         plain: dict[str, Any] | None = None
         for link in self.links.values():
             if link.node != but and not link.mute:
                 plain = plain or self._plain(packet)
-                self._frame(link.device, "control", packet=plain)
+                self._frame(link, "control", packet=plain)
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
         link = self.links.get(self.names[node])
@@ -653,7 +716,7 @@ class LiveDriver:
             self.count("out of band: out of reach")
             return
         publications = self._contents(packet) if isinstance(packet, Data) else []
-        self._frame(link.device, "out of band", packet=self._plain(packet), publications=publications)
+        self._frame(link, "out of band", packet=self._plain(packet), publications=publications)
 
     def wake(self, peer: Node) -> None:
         link = self.links.get(self.names[peer])
@@ -675,6 +738,7 @@ class LiveDriver:
         self._timers.pop(tag, None)
 
     def stored(self, messages: MessageSet) -> None:
+        self._news += 1
         for number in members(messages):
             self._hold(number)
 
@@ -695,6 +759,11 @@ class LiveDriver:
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter of the store."""
         self.store.count(name, by)
+
+    @property
+    def held_bytes(self) -> int:
+        """How long they are together."""
+        return self._bytes.get(("total", None), 0)
 
     def _hold(self, number: int) -> None:
         """The protocol has one more copy of a message."""
@@ -757,7 +826,6 @@ class LiveDriver:
         if number is None:
             number = self._numbers[device] = len(self.names)
             self.names.append(device)
-            self.store.add_device(number, device)
         return number
 
     def __getitem__(self, device: str) -> Node:
@@ -827,8 +895,8 @@ class LiveDriver:
             raise PeerError(f"a {type(packet).__name__} where a {kind.__name__} packet belongs")
         return packet
 
-    def _frame(self, device: str, kind: str, **said: Any) -> None:
-        self._outbox.append((device, wire.encode({"t": kind, **said})))
+    def _frame(self, link: _Link, kind: str, **said: Any) -> None:
+        self._outbox.append((link.device, wire.encode({"t": kind, "contact": link.contact, **said})))
 
     def send_receipts(self, device: str, receipts: list[Any]) -> None:
         """Give receipts to a neighbour."""

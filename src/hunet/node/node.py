@@ -27,7 +27,7 @@ import fcntl
 import logging
 import os
 import time
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.publication import Group, Publication, PublicationLimits, Refused, read_publication
 from hunet.node.receipts import MOST_AT_ONCE, MOST_OF_ONE, Receipt
 from hunet.node.session import PeerFault
-from hunet.node.store import DamagedError, Store, open_store
+from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
 from hunet.protocols import protocol_class
 
@@ -59,8 +59,6 @@ DAY = 86400.0
 _SAVE_EVERY = 5.0
 """What nobody relies on is written so often (s)."""
 _CLEAN_EVERY = 3600.0
-_WAITING_FRAMES = 4096
-"""More frames than this wait for one neighbour only if it takes none."""
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -114,6 +112,11 @@ class Subscription:
             self._node._take(self._offered)
             self._offered = 0
 
+    def close(self) -> None:
+        """Stop listening; what comes meanwhile waits, since the subscription holds."""
+        self._offered = 0
+        self._node._forget(self)
+
     def wake(self) -> None:
         """There may be something new, or the node has ended."""
         self._news.set()
@@ -158,6 +161,7 @@ class Node:
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
+        self._senders: dict[str, asyncio.Task[None]] = {}
         self._since: dict[str, float] = {}
         self._receipts_sent: dict[str, int] = {}
         self._subscriptions: list[Subscription] = []
@@ -174,7 +178,7 @@ class Node:
             self.book = AddressBook(self.folder / "known.toml")
             self._failed = asyncio.get_running_loop().create_future()
             self._load()
-            stack.callback(lambda: self._store.close())
+            stack.callback(self._close_store)
             self._neighbourhood = Neighbourhood(
                 self.identity, self.book, self._ways, self._listen, self._patience[0], self._patience[1]
             )
@@ -197,9 +201,15 @@ class Node:
             await asyncio.gather(keeper, return_exceptions=True)
         await self._neighbourhood.close()
         if not (self._failed and self._failed.done()):
-            self._driver.save()
+            self._save()
         for subscription in self._subscriptions:
             subscription.wake()
+
+    def _close_store(self) -> None:
+        try:
+            self._store.close()
+        except OutputError as error:
+            _log.warning("%s", error)
 
     def _load(self) -> None:
         path = self.folder / "hunet.db"
@@ -251,18 +261,27 @@ class Node:
                 wait = _SAVE_EVERY if at is None else min(_SAVE_EVERY, max(0.0, (at - self._clock()) / self._pace))
                 self._alarm.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._alarm.wait(), wait)
+                    async with asyncio.timeout(wait):
+                        await self._alarm.wait()
                 at, now = self._driver.next_timer(), time.monotonic()
                 if at is not None and at <= self._clock():
                     self._driver.tick()
                 if self._driver.dirty and now - saved >= _SAVE_EVERY:
-                    self._driver.save()
                     saved = now
+                    self._save()
                 if now - cleaned >= _CLEAN_EVERY:
-                    self._driver.clean()
                     cleaned = now
+                    self._driver.clean()
         except OutputError as error:
             self._fail(error)
+
+    def _save(self) -> None:
+        try:
+            self._driver.save()
+        except DamagedError:
+            raise
+        except OutputError as error:  # nobody has been promised that this is on the disk
+            _log.warning("%s", error)
 
     # The application --------------------------------------------------------------------------------------------------
 
@@ -275,7 +294,7 @@ class Node:
     def address(self) -> str:
         """Where others connect: "host:port"."""
         host, port = self._neighbourhood.address
-        host = {"::": "127.0.0.1", "0.0.0.0": "127.0.0.1"}.get(host, host)  # noqa: S104
+        host = {"::": "127.0.0.1", "0.0.0.0": "127.0.0.1"}.get(host, host)
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def publish(
@@ -299,12 +318,7 @@ class Node:
             publication = topic.seal(self.identity, said, **about, limits=self._limits)
         else:
             publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
-        try:
-            self._driver.publish(publication)
-        except OutputError as error:
-            if not self._driver.is_whole:
-                self._fail(error)
-            raise
+        self._driver.publish(publication)  # if this cannot be written nothing has happened
         self._alarm.set()
         return publication
 
@@ -321,18 +335,18 @@ class Node:
         matching_score(name, "")  # weights that cannot be are refused here
         subscription = Subscription(self, name, group, after)
         self._subscriptions.append(subscription)
-        self._driver.subscribe(name)
-        for earlier in self._store.all_waiting():
+        with self._watched():
+            self._driver.subscribe(name)
+        for earlier in list(self._store.waiting()):
             if earlier.number <= after and matching_score(name, earlier.topic):
                 self._take(earlier.number)
-        self._alarm.set()
         return subscription
 
     async def unsubscribe(self, topic: str | Group) -> None:
         """Follow a topic no longer."""
         self._check_running()
-        self._driver.unsubscribe(topic.topic if isinstance(topic, Group) else topic)
-        self._alarm.set()
+        with self._watched():
+            self._driver.unsubscribe(topic.topic if isinstance(topic, Group) else topic)
 
     def subscriptions(self) -> list[str]:
         """The topics that this device follows."""
@@ -367,7 +381,7 @@ class Node:
             "subscriptions": self.subscriptions(),
             "held": held.bit_count(),
             "held_bytes": self._driver.held_bytes,
-            "waiting": sum(1 for _ in self._store.all_waiting()),
+            "waiting": sum(1 for _ in self._store.waiting()),
             "disk_bytes": self._store.bytes_on_disk(),
             "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
         }
@@ -386,7 +400,7 @@ class Node:
     def _next_delivery(self, subscription: Subscription) -> Delivery | None:
         if not self.running:
             return None
-        for waiting in self._store.all_waiting(subscription._last):
+        for waiting in list(self._store.waiting(subscription._last)):
             subscription._last = waiting.number
             if not matching_score(subscription.topic, waiting.topic):
                 continue
@@ -424,6 +438,10 @@ class Node:
         self._driver.count("damaged")
         return None
 
+    def _forget(self, subscription: Subscription) -> None:
+        with suppress(ValueError):
+            self._subscriptions.remove(subscription)
+
     def _take(self, delivery: int) -> None:
         if self.running:
             self._driver.take(delivery)
@@ -447,12 +465,13 @@ class Node:
     def link_ready(self, device: str) -> None:
         self._give_receipts(device)
 
-    def receipts_heard(self, device: str, receipts: list[Any]) -> None:
+    def receipts_heard(self, device: str, receipts: list[Any]) -> None:  # noqa: ARG002
         if len(receipts) > MOST_AT_ONCE:
             raise PeerError("more receipts than fit into a frame")
         latest = self._driver.now + self._limits.longest_ttl + self._limits.clock_skew
         read = [Receipt.read(plain, self._driver.now, latest) for plain in receipts]
-        if any([self._add_receipt(receipt) for receipt in read if receipt is not None]):
+        new = [receipt for receipt in read if receipt is not None and self._add_receipt(receipt)]
+        if new:
             asyncio.get_running_loop().call_soon(self._spread_receipts)
 
     def _add_receipt(self, receipt: Receipt) -> bool:
@@ -470,15 +489,73 @@ class Node:
             if not news:
                 return
             self._receipts_sent[device] = news[-1][0]
-            self._driver.send_receipts(device, [plain for _, plain in news])
+            self._driver.send_receipts(device, [[*receipt] for _, *receipt in news])
 
     # What the neighbourhood tells a node ------------------------------------------------------------------------------
 
     def link_up(self, device: str) -> None:
         """A link stands."""
-        queue: asyncio.Queue[bytes] = asyncio.Queue()
-        self._queues[device] = queue
         self._since[device] = self._clock()
-        task = asyncio.create_task(self._send(device, queue))
-        task.add_done_callback(lambda _: self._queues.pop(device, None) if self._queues.get(device) is queue else None)
-        queue_tasks[queue] = task
+        queue = self._queues[device] = asyncio.Queue()
+        task = asyncio.create_task(self._send_frames(device, queue))
+        self._senders[device] = task
+        if self._encounters != "off":
+            self._store.begin_encounter(self._noted(device), self._clock())
+        with self._watched():
+            self._driver.link_up(device)
+
+    async def frame(self, device: str, data: bytes) -> None:
+        """A frame has come over a link."""
+        with self._watched():
+            self._driver.frame(device, data)
+
+    def link_down(self, device: str, reason: str) -> None:
+        """A link is gone."""
+        _log.info("%s is gone: %s", self.book.call(device), reason)
+        self._since.pop(device, None)
+        self._queues.pop(device, None)
+        self._senders.pop(device).cancel()
+        if self._encounters != "off":
+            self._store.end_encounter(self._noted(device), self._clock())
+        with self._watched():
+            self._driver.link_down(device)
+
+    def _noted(self, device: str) -> str:
+        return device if self._encounters == "names" else pseudonym(device, self.identity.secret("encounters"))
+
+    async def _send_frames(self, device: str, queue: asyncio.Queue[bytes]) -> None:
+        with suppress(PeerFault):  # the neighbourhood tells when a link is gone
+            while True:
+                await self._neighbourhood.send(device, await queue.get())
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """What cannot be written while others wait for it to be written ends the node."""
+        try:
+            yield
+        except OutputError as error:
+            self._fail(error)
+            raise
+        finally:
+            self._alarm.set()
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Keep a second node out of a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+    except BlockingIOError:
+        raise ConfigurationError(f"{folder}: a node is running here already; give this one another folder") from None
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationError(f"'{text}' is no address to listen at; write HOST:PORT, or :PORT for all interfaces")
+    return host.strip("[]"), int(port)

@@ -51,7 +51,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "Opened", "Publication", "PublicationLimits", "Reason", "Refused", "read_publication"]
 
-Reason = Literal["malformed", "oversized", "unsigned", "badly signed", "expired", "from the future", "badly sealed"]
+Reason = Literal[
+    "malformed", "oversized", "unsigned", "badly signed", "expired", "from the future", "badly sealed", "replayed"
+]
+"""Why a publication was refused. "replayed" is for whoever remembers the ids that came before."""
 
 _VERSION = 1
 _SIGNED_BY = b"hunet publication 1\0"  # so that a signature made for something else never fits here

@@ -45,7 +45,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
     @classmethod
     def signed(cls, identity: Identity, publication: str, expires: float) -> Receipt:
-        """This device has got a publication."""
+        """The word of a device of one's own."""
         said = _said(publication, identity.device, expires)
         return cls(publication, identity.device, expires, identity.sign(said))
 

@@ -117,6 +117,8 @@ class Session:
         async with self._sending:
             try:
                 for start in range(0, len(framed), _CHUNK):
+                    if self._writer.is_closing():  # asyncio would only complain in its log
+                        raise PeerFault("cut off")
                     message = self._noise.encrypt(bytes(framed[start : start + _CHUNK]))
                     self._writer.write(_LENGTH.pack(len(message)) + message)
                     async with asyncio.timeout(self._limits.silence_seconds):

@@ -46,12 +46,12 @@ _TABLES = {
     ),
     "receipts": (
         "number INTEGER PRIMARY KEY AUTOINCREMENT, publication TEXT NOT NULL, subscriber TEXT NOT NULL, "
-        "expires REAL NOT NULL, receipt BLOB NOT NULL, UNIQUE (publication, subscriber)"
+        "expires REAL NOT NULL, signature BLOB NOT NULL, UNIQUE (publication, subscriber)"
     ),
     "encounters": "number INTEGER PRIMARY KEY, device TEXT NOT NULL, began REAL NOT NULL, ended REAL",
     "counters": "name TEXT PRIMARY KEY, value INTEGER NOT NULL",
 }
-_INDICES = ("CREATE INDEX IF NOT EXISTS waiting ON deliveries (topic, number) WHERE NOT taken",)
+_INDICES = ("CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",)
 
 
 class Header(NamedTuple):
@@ -110,6 +110,10 @@ class Store:
             )
         self.commit()
 
+    def abandon(self) -> None:
+        """Let go of the file as it is."""
+        self._sqlite.close()
+
     def close(self) -> None:
         """Write what is to be written, and let go of the file."""
         self.commit()
@@ -160,7 +164,7 @@ class Store:
 
     def add_device(self, number: int, name: str) -> None:
         """Number a device for good."""
-        self._write("INSERT INTO devices VALUES (?, ?)", number, name)
+        self._write("INSERT OR IGNORE INTO devices VALUES (?, ?)", number, name)
 
     # Messages -------------------------------------------------------------------------------------------------------
 
@@ -224,15 +228,10 @@ class Store:
         )
         return done.rowcount > 0
 
-    def waiting(self, topic: str, after: int = 0) -> Pending | None:
-        """The next delivery on a topic that nobody has taken."""
-        row = self._row(
-            "SELECT number, message, topic, hops, at FROM deliveries "
-            "WHERE topic = ? AND NOT taken AND number > ? ORDER BY number LIMIT 1",
-            topic,
-            after,
-        )
-        return None if row is None else Pending._make(row)
+    def waiting(self, after: int = 0) -> Iterator[Pending]:
+        """Deliveries that nobody has taken, in the order of their numbers."""
+        sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE NOT taken AND number > ? ORDER BY number"
+        return map(Pending._make, self._rows(sql, after))
 
     def is_waiting(self, message: int) -> bool:
         """Whether the application is still to take a message."""
@@ -248,24 +247,25 @@ class Store:
 
     # Receipts -------------------------------------------------------------------------------------------------------
 
-    def add_receipt(self, publication: str, subscriber: str, expires: float, receipt: bytes, most: int) -> bool:
+    def add_receipt(self, publication: str, subscriber: str, expires: float, signature: bytes, most: int) -> bool:
         """Keep a receipt, if it is new and there are fewer than ``most`` of this publication."""
         done = self._write(
-            "INSERT OR IGNORE INTO receipts (publication, subscriber, expires, receipt) SELECT ?1, ?2, ?3, ?4 "
+            "INSERT OR IGNORE INTO receipts (publication, subscriber, expires, signature) SELECT ?1, ?2, ?3, ?4 "
             "WHERE (SELECT count(*) FROM receipts WHERE publication = ?1) < ?5",
             publication,
             subscriber,
             expires,
-            receipt,
+            signature,
             most,
         )
         return done.rowcount > 0
 
-    def receipts(self, after: int, now: float, most: int) -> list[tuple[int, bytes]]:
-        """Receipts that came after one, in order, as they travel."""
+    def receipts(self, after: int, now: float, most: int) -> list[tuple[int, str, str, float, bytes]]:
+        """Receipts that came after one, in order: number, publication, subscriber, expiry, signature."""
         return list(
             self._rows(
-                "SELECT number, receipt FROM receipts WHERE number > ? AND expires >= ? ORDER BY number LIMIT ?",
+                "SELECT number, publication, subscriber, expires, signature FROM receipts "
+                "WHERE number > ? AND expires >= ? ORDER BY number LIMIT ?",
                 after,
                 now,
                 most,

@@ -107,6 +107,7 @@ class BSub(Carrier):
     """Deliver to the interested, relay to those who meet them more often."""
 
     Parameters: ClassVar[type[Parameters]] = BSubParameters
+    exchanges_once: ClassVar[bool] = True
     tells_interests: ClassVar[bool] = False
 
     def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:

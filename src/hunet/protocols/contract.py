@@ -170,6 +170,9 @@ class Protocol:
 
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
+    exchanges_once: ClassVar[bool] = False
+    """Whether what comes up while a contact lasts has to wait for the next one. Devices that stay together for long
+    then end the contact and begin another now and then; in a simulation contacts are as the trace has them."""
     unnamed: ClassVar[frozenset[str]] = frozenset()
     """Parameters that ``prepare`` computes from the contacts and that are too long for the name of a run."""
 
