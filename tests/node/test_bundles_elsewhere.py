@@ -31,7 +31,9 @@ from hunet.node.bundles import (
     previous_node,
     read_bundle,
 )
+from hunet.node.gateway import Gateway, bundle_of
 from hunet.node.mtcp import MtcpPort, send_bundles
+from hunet.node.node import Node
 
 THEIRS = "pyd3tn==0.15.2"
 
@@ -288,3 +290,34 @@ def test_bundles_go_both_ways_over_mtcp(elsewhere: Elsewhere) -> None:
     elsewhere.ask("receive", len(sent))
     assert asyncio.run(send_bundles("127.0.0.1", elsewhere.port, sent)) == len(sent)
     assert [bytes.fromhex(said["again"]) for said in elsewhere.answer()] == [each.to_bytes() for each in sent]
+
+
+def test_a_publication_goes_over_a_node_of_another_kind(elsewhere: Elsewhere, tmp_path: Path) -> None:
+    """From one node of ours to the other implementation, which makes a bundle of it again, and to another of ours."""
+
+    async def play() -> None:
+        async with (
+            asyncio.timeout(20),
+            Node(tmp_path / "ann", listen="127.0.0.1:0", beacons=False) as ann,
+            Node(tmp_path / "bob", listen="127.0.0.1:0", beacons=False) as bob,
+            MtcpPort(Gateway(bob, accept_unsigned=True)) as port,
+        ):
+            heard, weather = bob.subscribe("news"), bob.subscribe("weather")
+            said = await ann.publish("news", "hello")
+            elsewhere.ask("receive", 1)
+            await send_bundles("127.0.0.1", elsewhere.port, [bundle_of(said)])
+            (got,) = await asyncio.to_thread(elsewhere.answer)
+            assert got["destination"] == "dtn://hunet/~news"
+            assert bytes.fromhex(got["payload"]) == said.to_bytes()
+
+            added = {"hop_limit": 9, "hop_count": 1, "previous_node_eid": "dtn://station/"}
+            fields = {"source_eid": got["source"], "destination_eid": got["destination"], "payload": got["payload"]}
+            own = {**SIMPLE, "destination_eid": "dtn://elsewhere/~weather", "creation_timestamp": int(said.created)}
+            again = [elsewhere("write", {**SIMPLE, **fields, **added}), elsewhere("write", own)]
+            await asyncio.to_thread(elsewhere, "send", {"port": port.port, "bundles": again})
+            delivery = await anext(heard)
+            assert (delivery.id, delivery.author, delivery.text) == (said.id, ann.device, "hello")
+            adopted = await anext(weather)
+            assert (adopted.author, adopted.text) == (bob.device, "hello"), "signed by who took it"
+
+    asyncio.run(play())

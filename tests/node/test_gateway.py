@@ -26,7 +26,7 @@ from hunet.node.bundles import (
     previous_node,
     read_bundle,
 )
-from hunet.node.gateway import bundle_of, load_bundles, publication_in, save_bundles
+from hunet.node.gateway import bundle_files, bundle_of, load_bundle, publication_in, save_bundles
 from hunet.node.identity import Identity
 from hunet.node.publication import Group, Publication, PublicationLimits, Refused
 
@@ -170,8 +170,9 @@ def test_files(tmp_path: Path) -> None:
     for _ in range(2):
         saved = save_bundles(said, tmp_path / "out")
         assert saved == [tmp_path / "out" / f"{each.id}.bundle" for each in said]
-    found = dict(load_bundles([tmp_path / "out"]))
-    assert found == dict(load_bundles(saved)) == {path: bundle_of(each) for path, each in zip(saved, said, strict=True)}
+    assert bundle_files([tmp_path / "out"]) == sorted(saved)
+    assert bundle_files(saved) == saved
+    assert [load_bundle(path) for path in saved] == [bundle_of(each) for each in said]
     bad = tmp_path / "bad.bundle"
     bad.write_bytes(saved[0].read_bytes()[:50])
     (tmp_path / "empty").mkdir()
@@ -179,7 +180,8 @@ def test_files(tmp_path: Path) -> None:
         (bad, 1000, "bad.bundle: the bundle is cut short: "),
         (saved[0], 100, ".bundle: is longer than 100 bytes"),
         (tmp_path / "nowhere", 1000, "nowhere: cannot be read: No such file"),
-        (tmp_path / "empty", 1000, "empty: has no files that end with .bundle"),
     ):
         with pytest.raises(InputError, match=reason):
-            list(load_bundles([path], largest))
+            load_bundle(path, largest)
+    with pytest.raises(InputError, match="empty: has no files that end with"):
+        bundle_files([tmp_path / "empty"])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hunet.cli.node import HOME, Folder
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,7 +27,6 @@ _Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 
 @app.command("export")
 def export(
-    node: Annotated[Path, typer.Option("--from", metavar="FOLDER", help="The node's folder; it may be running.")],
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Only these; the beginning of an id is enough.")
     ] = None,
@@ -33,10 +34,11 @@ def export(
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write a file for each.")] = None,
     mtcp: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Send them to a node that speaks MTCP.")] = None,
     group: Annotated[str, typer.Option(metavar="NAME", help="The group in dtn://NAME/~TOPIC.")] = "hunet",
+    folder: Folder = HOME,
 ) -> None:
-    """Export the publications that a node holds as bundles, each with its author's signature.
+    """Export the publications that a node holds as bundles, each with its author's signature. The node may be running.
 
-    Example: hunet bundle export --from ann --topic news -o stick
+    Example: hunet bundle export -d ann --topic news -o stick
     """
     import asyncio
 
@@ -46,7 +48,7 @@ def export(
 
     if (out is None) == (mtcp is None):
         raise ConfigurationError("say where the bundles go: -o DIR, or --mtcp HOST:PORT")
-    chosen = list(_held(node, tuple(ids or ()), topic))
+    chosen = list(_held(folder.expanduser(), tuple(ids or ()), topic))
     if out is not None:
         save_bundles(chosen, out, group)
     elif mtcp is not None:
@@ -54,14 +56,50 @@ def export(
     typer.echo(f"{out or mtcp}: {len(chosen)} publications as bundles")
 
 
+@app.command("import")
+def import_(
+    files: _Files,
+    accept_unsigned: Annotated[
+        bool, typer.Option("--accept-unsigned", help="Sign bundles that are not signed in the node's own name.")
+    ] = False,
+    folder: Folder = HOME,
+) -> None:
+    """Bring bundles to the node that is running; it carries the publications in them as if they were its own.
+
+    Example: hunet bundle import -d bob stick
+    """
+    from base64 import b64encode
+
+    from hunet.model.errors import ConfigurationError, InputError
+    from hunet.node.control import Remote
+    from hunet.node.gateway import bundle_files, load_bundle
+
+    remote = Remote(folder.expanduser())
+    remote.ask("status")  # whether it runs at all
+    new = known = refused = 0
+    for path in bundle_files(files):
+        try:
+            encoded = b64encode(load_bundle(path).to_bytes()).decode()
+            said = remote.ask("bring", bundle=encoded, accept_unsigned=accept_unsigned)
+        except (ConfigurationError, InputError) as problem:
+            where = "" if isinstance(problem, InputError) else f"{path}: "
+            typer.echo(f"hunet: {where}{problem}", err=True)
+            refused += 1
+        else:
+            new, known = new + said["new"], known + (not said["new"])
+    typer.echo(f"{new} new publications, {known} known already, {refused} bundles refused")
+    if refused:
+        raise typer.Exit(1)
+
+
 @app.command("show")
 def show(files: _Files, as_json: _Json = False) -> None:
     """Show what bundles say."""
     import json
 
-    from hunet.node.gateway import load_bundles
+    from hunet.node.gateway import bundle_files, load_bundle
 
-    said = [{"file": str(path), **_described(bundle)} for path, bundle in load_bundles(files)]
+    said = [{"file": str(path), **_described(load_bundle(path))} for path in bundle_files(files)]
     if as_json:
         typer.echo(json.dumps(said, indent=2))
         return

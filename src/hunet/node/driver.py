@@ -71,6 +71,7 @@ from hunet.model import (
     OutputError,
     PeerError,
     Topic,
+    matching_score,
     members,
 )
 from hunet.node import wire
@@ -361,21 +362,24 @@ class LiveDriver:
 
     # Events: the application ------------------------------------------------------------------------------------------
 
-    def publish(self, publication: Publication) -> None:
-        """A publication of this device; on the disk when this returns."""
+    def publish(self, publication: Publication, brought: bool = False) -> None:
+        """A publication of this device, or one that was brought to it; on the disk when this returns."""
         with self._event():
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
+            author = self.number_of(publication.author)
             own = sum(self.messages[n].size for n in members(self.held) if self.messages[n].publisher == self.node)
-            if own + len(encoded) > self.quotas.total:
+            if author == self.node and own + len(encoded) > self.quotas.total:
                 raise OutputError(f"{own} bytes of own publications are still to be carried: no room for more")
             self._commit()
-            message = self._add(publication, len(encoded), self.node)
+            message = self._add(publication, len(encoded), author)
             self.store.add_content(message.number, encoded)
             self.store.set_fact("next", str(len(self.messages)).encode())
             self._commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
+            if brought and any(matching_score(topic, message.topic) for topic in self.protocol.topics):
+                self.deliver(message, 0)  # the protocol takes it for this device's own, which is no news to it
             self._keep_quotas()
 
     def subscribe(self, topic: Topic) -> None:

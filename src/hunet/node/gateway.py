@@ -35,7 +35,7 @@ from base64 import b32decode
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from hunet.model.errors import ConfigurationError, InputError
+from hunet.model.errors import ConfigurationError, InputError, OutputError
 from hunet.model.files import file_in_place
 from hunet.node.bundles import (
     LARGEST,
@@ -52,12 +52,13 @@ from hunet.node.bundles import (
 from hunet.node.publication import Publication, PublicationLimits, Refused, read_publication
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from hunet.node.identity import Identity
+    from hunet.node.node import Node
 
-__all__ = ["GROUP", "bundle_of", "load_bundles", "publication_in", "save_bundles"]
+__all__ = ["GROUP", "Gateway", "bundle_files", "bundle_of", "load_bundle", "publication_in", "save_bundles"]
 
 GROUP = "hunet"
 """The group of topics, unless a node is told to use another."""
@@ -110,6 +111,26 @@ def publication_in(
     return publication
 
 
+class Gateway:
+    """Where bundles come into a node: an ``MtcpPort`` calls it with each, ``hunet bundle import`` by the socket."""
+
+    def __init__(self, node: Node, accept_unsigned: bool = False) -> None:
+        self._node, self._accept_unsigned = node, accept_unsigned
+
+    async def take(self, bundle: Bundle) -> tuple[Publication, bool]:
+        """Carry what a bundle carries; the publication, and whether it is new to the node. On the disk on return."""
+        signer = self._node.identity if self._accept_unsigned else None
+        publication = publication_in(bundle, self._node.now, signer=signer)
+        return publication, await self._node.bring(publication)
+
+    async def __call__(self, bundle: Bundle) -> None:
+        """Carry it, or refuse it with a :class:`PeerError`."""
+        try:
+            await self.take(bundle)
+        except OutputError as problem:  # no room: its sender cannot help it, and others' bundles are read on
+            raise BundleError(str(problem)) from None
+
+
 def save_bundles(publications: Iterable[Publication], folder: Path, group: str = GROUP) -> list[Path]:
     """Write each publication into a file of its own, ``ID.bundle``; the same publication is the same file again."""
     saved: list[Path] = []
@@ -121,21 +142,27 @@ def save_bundles(publications: Iterable[Publication], folder: Path, group: str =
     return saved
 
 
-def load_bundles(paths: Iterable[Path], largest: int = LARGEST) -> Iterator[tuple[Path, Bundle]]:
-    """The bundles in files, and in the ``.bundle`` files of folders; what is none is an error that names the file."""
-    for given in paths:
-        found = sorted(given.glob("*.bundle")) if given.is_dir() else [given]
-        if not found:
-            raise InputError(given, "has no files that end with .bundle")
-        for path in found:
-            try:
-                if path.stat().st_size > largest:
-                    raise InputError(path, f"is longer than {largest} bytes, the longest bundle that is taken")
-                yield path, read_bundle(path.read_bytes())
-            except OSError as error:
-                raise InputError(path, f"cannot be read: {error.strerror}") from None
-            except BundleError as problem:
-                raise InputError(path, str(problem)) from None
+def bundle_files(paths: Iterable[Path]) -> list[Path]:
+    """Files as they are named, and the ``.bundle`` files of folders."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.glob("*.bundle")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(path, "has no files that end with .bundle")
+        found.extend(inside)
+    return found
+
+
+def load_bundle(path: Path, largest: int = LARGEST) -> Bundle:
+    """The bundle in a file; what is none is an error that names the file."""
+    try:
+        if path.stat().st_size > largest:
+            raise InputError(path, f"is longer than {largest} bytes, the longest bundle that is taken")
+        return read_bundle(path.read_bytes())
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    except BundleError as problem:
+        raise InputError(path, str(problem)) from None
 
 
 def _refuse_unfit(bundle: Bundle) -> None:

@@ -12,6 +12,7 @@ connection; bytes that are no bundle, or a bundle that its receiver refuses, are
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -145,7 +146,8 @@ async def send_bundles(host: str, port: int, bundles: Iterable[Bundle], *, patie
     except TimeoutError:
         raise OutputError(f"{host}:{port} did not take a bundle within {patience:g} s ({sent} went before)") from None
     except OSError as error:
-        raise OutputError(f"{host}:{port}: {error.strerror or error} ({sent} bundles went before)") from None
+        problem = os.strerror(error.errno) if error.errno else str(error)
+        raise OutputError(f"{host}:{port}: {problem} ({sent} bundles went before)") from None
     return sent
 
 
