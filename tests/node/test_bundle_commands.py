@@ -15,8 +15,8 @@ from hunet.cli import app
 from hunet.model import HunetError
 from hunet.node.bundles import Bundle, dtn_time, payload
 from hunet.node.control import Control
-from hunet.node.driver import Quotas
 from hunet.node.gateway import Gateway, bundle_of, load_bundle
+from hunet.node.holdings import Quotas
 from hunet.node.mtcp import MtcpPort, send_bundles
 from hunet.node.node import Node
 from hunet.node.publication import Publication
@@ -159,7 +159,7 @@ def test_what_is_brought_keeps_within_the_quotas(tmp_path: Path) -> None:
                 await Gateway(bob).take(bundle_of(each))
             assert bob.status()["held_bytes"] <= 3000
             full = Publication.signed(bob.identity, "x", bytes(4000), created=bob.now, ttl=60.0)
-            with pytest.raises(HunetError, match="no room for more"):
+            with pytest.raises(HunetError, match="more exceed the quota of 3000"):
                 await Gateway(bob)(bundle_of(full))
 
     run(play)

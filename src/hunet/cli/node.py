@@ -108,8 +108,8 @@ def node(
     from hunet.cli.settings import split_setting
     from hunet.model import ConfigurationError
     from hunet.node.discovery import Beacons
-    from hunet.node.driver import Quotas
     from hunet.node.gateway import Gateway
+    from hunet.node.holdings import Quotas
     from hunet.node.mtcp import MtcpPort, parse_address
     from hunet.node.node import Node
 
@@ -263,19 +263,30 @@ def status(
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 
-def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
+def log(
+    folder: Folder = HOME,
+    as_json: AsJson = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print a contact table, for hunet run and hunet trace.")
+    ] = False,
+) -> None:
     """Show whom the device has met, from when to when.
 
-    With --json it prints an object on a line for each encounter that has ended, which is what hunet trace import reads;
-    devices that share the word of a trial (hunet node --trial) make one trace of their logs.
+    With --json it prints an object on a line for each encounter that has ended, which is what hunet trace import reads.
+    Devices that share the word of a trial (hunet node --trial), or note names, make one trace of their logs.
     """
     import json
     from datetime import UTC, datetime
 
+    if as_csv:
+        typer.echo("a,b,start,end")
     for each in _remote(folder).ask("log"):
         if as_json:
             if each["end"] is not None:
                 typer.echo(json.dumps(each))
+        elif as_csv:
+            if each["end"] is not None:
+                typer.echo(f"{each['device']},{each['met']},{each['start']:.3f},{each['end']:.3f}")
         else:
             began = datetime.fromtimestamp(each["start"], UTC).strftime("%Y-%m-%d %H:%M:%S")
             lasted = "still there" if each["end"] is None else f"{each['end'] - each['start']:.0f} s"

@@ -137,6 +137,10 @@ class Catalogue:
         known = self._by_id.get(message_id)
         return known is not None and known.number not in self._reserved
 
+    def knows(self, message_id: str) -> bool:
+        """Whether this id has a number."""
+        return message_id in self._by_id
+
     def by_id(self, message_id: str) -> Message:
         """The message with this id."""
         return self._by_id[message_id]

@@ -32,11 +32,6 @@ out of band             a packet that needs no contact, to a device that happens
 receipts                who has got a publication (see ``receipts``)
 ======================  ============================================================================================
 
-Numbers
--------
-Messages and devices have numbers that only this device knows; they stay the same over restarts because the state of
-the protocol is full of them. Messages that a neighbour only speaks of get a number as well, up to a limit.
-
 What is kept
 ------------
 The protocol object itself is pickled, without its driver, into the transaction of whatever it did last that others
@@ -48,10 +43,7 @@ holds.
 
 from __future__ import annotations
 
-import io
 import logging
-import pickle
-import re
 from contextlib import contextmanager
 from functools import cache
 from heapq import heappop, heappush
@@ -63,8 +55,6 @@ from typing import Protocol as StructuralType
 import msgspec
 
 from hunet.model import (
-    Catalogue,
-    InputError,
     Message,
     MessageSet,
     Node,
@@ -75,8 +65,10 @@ from hunet.model import (
     members,
 )
 from hunet.node import wire
+from hunet.node.clock import WEEK, is_set
+from hunet.node.holdings import MOST_SPOKEN_OF, Holdings, Quotas
 from hunet.node.publication import Publication, PublicationLimits, Refused, read_publication
-from hunet.node.store import Header
+from hunet.node.state import read_state, write_state
 from hunet.protocols.codec import decode, encode
 from hunet.protocols.contract import Control, Data, Packet, Protocol
 
@@ -86,7 +78,7 @@ if TYPE_CHECKING:
 
     from hunet.node.store import Store
 
-__all__ = ["Host", "LiveDriver", "Quotas"]
+__all__ = ["Host", "LiveDriver"]
 
 _log = logging.getLogger("hunet.node")
 
@@ -94,30 +86,13 @@ _FRAME = 1
 """The version of the frames; neighbours of another are left alone."""
 _ROOM = 64
 """Messages in a data frame, at most."""
-_DATA_BYTES = 2 << 20
-"""Publications in a data frame are not longer than this together, if one alone is not."""
-_MOST_SPOKEN_OF = 100_000
-"""Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
-_MOST_DEVICES = 100_000
 _MOST_PACKETS = 64
 """Packets in a greeting."""
 _AGAIN = 2.0
 """Devices that stay together and exchange once in a contact begin the next after so long, if there is news (s)."""
-_BACK = 3600.0
-"""A clock that goes back by more than this was wrong before: then the protocol starts afresh (s)."""
 _MEMORY = 3600.0
 """For so long after it is out of date a message's header is kept (s)."""
 _NEVER = float("inf")
-_NAME = re.compile(r"[a-z2-7]{52}")
-_ID = re.compile(r"[a-z2-7]{26}")
-
-
-class Quotas(msgspec.Struct, frozen=True):
-    """How many bytes of others' publications a device carries."""
-
-    total: int = 512 << 20
-    topic: int = 256 << 20
-    neighbour: int = 256 << 20
 
 
 class Host(StructuralType):
@@ -202,10 +177,9 @@ class LiveDriver:
     ) -> None:
         self.device = device
         self.store = store
-        self.messages = Catalogue()
-        self.quotas = quotas or Quotas()
+        self.holdings = Holdings(device, store, quotas or Quotas())
+        self.messages = self.holdings.messages
         self.limits = limits or PublicationLimits()
-        self.names: list[str] = []
         self.links: dict[str, _Link] = {}
         self.now = 0.0
         self.room = room
@@ -216,46 +190,25 @@ class LiveDriver:
         """Whether the protocol may have changed since it was last written."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
         self._host, self._clock = host, clock
-        self._numbers: dict[str, Node] = {}
-        self._timers: dict[Topic, tuple[float, int]] = {}
+        self._timers: dict[str, tuple[float, int]] = {}
         self._agenda: list[tuple[float, int, str]] = []
         self._order = count()
         self._outbox: list[tuple[str, bytes]] = []
         self._woken: list[str] = []
         self._delivered: list[Message] = []
         self._durable = False
-        self._devices_written = 0
-        self._spoken_of = 0
-        self._largest = 1
         self._arriving: dict[int, bytes] = {}
-        self.held: MessageSet = 0
-        """The messages that the protocol holds."""
-        self._more: dict[int, int] = {}
-        """Of those with several copies, how many more than one."""
-        self._givers: dict[int, Node] = {}
-        self._bytes: dict[tuple[str, Any], int] = {}
-        """Bytes held in all, by topic and by giver."""
-        self.node = -1
+        """Publications that have come with a packet, until it is known what becomes of them."""
         self._load()
 
     # Starting -------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
         store = self.store
-        for number, name in store.devices():
-            if number != len(self.names):
-                raise InputError(store.path or "store", f"device {len(self.names)} is missing")
-            self._numbers[name] = number
-            self.names.append(name)
-        self._devices_written = len(self.names)
-        self.node = self.number_of(self.device)
         saved = self._saved()
         self.now = max(self._clock(), saved["now"] if saved else 0.0)
         store.forget_before(self.now - _MEMORY)
-        for header in store.headers():
-            self.messages.skip(header.number)
-            self._remember(header)
-        self.messages.skip(int((store.fact("next") or b"0").decode()))
+        self.holdings.load()
         protocol = self._restore(saved) if saved else None
         self.protocol: Protocol = protocol or self._afresh()
         if protocol is not None:
@@ -279,27 +232,26 @@ class LiveDriver:
             _log.warning("the saved state is of %s; starting afresh", label.decode())
             return None
         try:
-            saved: dict[str, Any] = _Unpickler(io.BytesIO(state), self, self._kind).load()
+            saved: dict[str, Any] = read_state(state, self._outside(), self._kind)
         except Exception as error:  # a pickle can fail in any way
             _log.warning("the saved state cannot be read (%s); starting afresh", error)
             return None
-        if saved["now"] > self._clock() + _BACK:
-            _log.warning("the clock has gone back by %.0f s; starting afresh", saved["now"] - self._clock())
+        now = self._clock()
+        if saved["now"] > now + WEEK and is_set(now):
+            _log.warning("the clock has gone back by %.0f days; starting afresh", (saved["now"] - now) / 86400)
             return None
         return saved
 
     def _restore(self, saved: dict[str, Any]) -> Protocol:
         protocol: Protocol = saved["protocol"]
-        self.held, self._more = saved["held"], saved["more"]
-        for number in members(self.held):
-            self._weigh(number, 1)
+        self.holdings.restore(saved["held"], saved["more"])
         for tag, at in saved["timers"]:
             self.set_timer(tag, at)
         return protocol
 
     def _afresh(self) -> Protocol:
         self._timers, self._agenda = {}, []
-        self.protocol = self._kind(self.node, self._parameters, self, self._rng)
+        self.protocol = self._kind(self.holdings.node, self._parameters, self, self._rng)
         self.protocol.start(self.now)
         return self.protocol
 
@@ -317,15 +269,15 @@ class LiveDriver:
         kept = sorted(self.store.kept())
         for number in kept:
             message = self.messages[number]
-            if number >= known and not self.held >> number & 1 and message.expires >= self.now:
+            if number >= known and not self.holdings.holds(number) and message.expires >= self.now:
                 self.protocol.publish(message, self.now)
         for number in kept:
-            if not self.held >> number & 1:
+            if not self.holdings.holds(number):
                 self.store.drop_content(number)
 
     def _label(self) -> bytes:
         kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
-        return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.node}".encode()
+        return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.holdings.node}".encode()
 
     def save(self) -> None:
         """Write the state of the protocol; on the disk when this returns."""
@@ -335,30 +287,25 @@ class LiveDriver:
             "now": self.now,
             "links": links,
             "timers": timers,
-            "held": self.held,
-            "more": self._more,
+            "held": self.holdings.held,
+            "more": self.holdings.more,
             "next": len(self.messages),
             "protocol": self.protocol,
         }
-        state = io.BytesIO()
-        _Pickler(state, self).dump(saved)
         self.store.set_fact("protocol", self._label())
-        self.store.set_fact("state", state.getvalue())
-        self.store.set_fact("next", str(len(self.messages)).encode())
+        self.store.set_fact("state", write_state(saved, self._outside()))
         self.store.set_fact("alive", str(self.now).encode())
-        self._commit()
+        self.holdings.commit()
         self.dirty = False
 
-    def _commit(self) -> None:
-        for number in range(self._devices_written, len(self.names)):
-            self.store.add_device(number, self.names[number])
-        self.store.commit()
-        self._devices_written = len(self.names)
+    def _outside(self) -> dict[str, Any]:
+        """What the state of a protocol refers to and is not part of it."""
+        return {"driver": self, "messages": self.messages}
 
     def clean(self) -> None:
         """Forget what is long out of date."""
         self.store.forget_before(self.now - _MEMORY)
-        self._commit()
+        self.holdings.commit()
 
     # Events: the application ------------------------------------------------------------------------------------------
 
@@ -368,15 +315,13 @@ class LiveDriver:
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            author = self.number_of(publication.author)
-            own = sum(self.messages[n].size for n in members(self.held) if self.messages[n].publisher == self.node)
-            if author == self.node and own + len(encoded) > self.quotas.total:
-                raise OutputError(f"{own} bytes of own publications are still to be carried: no room for more")
-            self._commit()
-            message = self._add(publication, len(encoded), author)
+            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
+            if author == self.holdings.node:
+                self.holdings.check_room(len(encoded))
+            self.holdings.commit()
+            message = self.holdings.add(publication, len(encoded), author)
             self.store.add_content(message.number, encoded)
-            self.store.set_fact("next", str(len(self.messages)).encode())
-            self._commit()  # from here on it is safe: a start after a crash shows it to the protocol
+            self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
             if brought and any(matching_score(topic, message.topic) for topic in self.protocol.topics):
                 self.deliver(message, 0)  # the protocol takes it for this device's own, which is no news to it
@@ -403,9 +348,9 @@ class LiveDriver:
     def take(self, delivery: int) -> None:
         """The application has taken a delivery, and never gets it again."""
         message = self.store.take(delivery)
-        if message is not None and not self.held >> message & 1:
+        if message is not None and not self.holdings.holds(message):
             self.store.drop_content(message)
-        self._commit()
+        self.holdings.commit()
 
     # Events: time -------------------------------------------------------------------------------------------------
 
@@ -514,7 +459,7 @@ class LiveDriver:
     # A contact ------------------------------------------------------------------------------------------------------
 
     def _begin_contact(self, device: str, contact: int) -> _Link:
-        link = self.links[device] = _Link(device, self.number_of(device), contact, self.now, self._news)
+        link = self.links[device] = _Link(device, self.holdings.number_of(device), contact, self.now, self._news)
         packets = [self._plain(packet) for packet in self.protocol.link_up(link.node, self.now)]
         self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets)
         return link
@@ -574,10 +519,10 @@ class LiveDriver:
             return
         if link.awake[True]:
             link.awake[True] = False  # unless it is woken meanwhile
-            packet: Data | None = self.protocol.poll(link.node, self.now, self._room())
+            packet: Data | None = self.protocol.poll(link.node, self.now, self.holdings.room(self.room))
             if packet is not None:
                 link.awake[True] = True  # there may be more: it is asked until it has none
-                publications = self._contents(packet)
+                publications = self.holdings.contents(packet.messages)
                 link.sequence += 1
                 link.packet = packet
                 plain = self._plain(packet)
@@ -643,7 +588,7 @@ class LiveDriver:
                 self.count("refused: replayed")
                 message = self.messages.by_id(publication.id)
             else:
-                message = self._add(publication, len(encoded), link.node)
+                message = self.holdings.add(publication, len(encoded), link.node)
             self._arriving[message.number] = encoded
         if not read:
             return None
@@ -703,7 +648,7 @@ class LiveDriver:
     # Actions of the contract ------------------------------------------------------------------------------------------
 
     def send(self, peer: Node, packet: Control) -> None:
-        link = self.links.get(self.names[peer])
+        link = self.links.get(self.holdings.names[peer])
         if link is not None and not link.mute:
             self._frame(link, "control", packet=self._plain(packet))
 
@@ -715,15 +660,15 @@ class LiveDriver:
                 self._frame(link, "control", packet=plain)
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
-        link = self.links.get(self.names[node])
+        link = self.links.get(self.holdings.names[node])
         if link is None or link.mute:
             self.count("out of band: out of reach")
             return
-        publications = self._contents(packet) if isinstance(packet, Data) else []
+        publications = self.holdings.contents(packet.messages) if isinstance(packet, Data) else []
         self._frame(link, "out of band", packet=self._plain(packet), publications=publications)
 
     def wake(self, peer: Node) -> None:
-        link = self.links.get(self.names[peer])
+        link = self.links.get(self.holdings.names[peer])
         if link is not None and not link.mute and not link.awake[True]:
             link.awake[True] = True
             self._woken.append(link.device)
@@ -744,12 +689,12 @@ class LiveDriver:
     def stored(self, messages: MessageSet) -> None:
         self._news += 1
         for number in members(messages):
-            self._hold(number)
+            self.holdings.hold(number)
 
     def removed(self, message: Message, reason: str) -> None:
         self.count(f"removed: {reason}")
-        self._let_go(message.number)
-        if not self.held >> message.number & 1 and message.number not in self._arriving:
+        self.holdings.let_go(message.number)
+        if not self.holdings.holds(message.number) and message.number not in self._arriving:
             self.store.drop_content(message.number)
 
     def role(self, name: str) -> None:
@@ -764,135 +709,40 @@ class LiveDriver:
         """Add to a counter of the store."""
         self.store.count(name, by)
 
-    @property
-    def held_bytes(self) -> int:
-        """How long they are together."""
-        return self._bytes.get(("total", None), 0)
-
-    def _hold(self, number: int) -> None:
-        """The protocol has one more copy of a message."""
-        if self.held >> number & 1:
-            self._more[number] = self._more.get(number, 0) + 1
-        else:
-            self.held |= 1 << number
-            self._weigh(number, 1)
-
-    def _let_go(self, number: int) -> None:
-        """It has one less."""
-        if number in self._more:
-            self._more[number] -= 1
-            if not self._more[number]:
-                del self._more[number]
-        elif self.held >> number & 1:
-            self.held ^= 1 << number
-            self._weigh(number, -1)
-
-    def _weigh(self, number: int, sign: int) -> None:
-        message = self.messages[number]
-        giver = self._givers.get(number, self.node)
-        for key in (("total", None), ("topic", message.topic), ("neighbour", giver)):
-            self._bytes[key] = self._bytes.get(key, 0) + sign * message.size
-
     def _keep_arrived(self) -> None:
         """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
         for number, encoded in self._arriving.items():
-            if self.held >> number & 1 or self.store.is_waiting(number):
+            if self.holdings.holds(number) or self.store.is_waiting(number):
                 self.store.add_content(number, encoded)
         self._arriving.clear()
 
     def _keep_quotas(self) -> None:
         """Where there is too much, the protocol says what goes; a device's own publications are not in question."""
-        for (what, whom), size in list(self._bytes.items()):
-            quota = getattr(self.quotas, what)
-            if size <= quota or (what == "neighbour" and whom == self.node):
-                continue
-            among = self._others_of(what, whom)
-            while among and self._bytes[what, whom] > quota:
-                gone = self.protocol.surrender(among, self.now)
-                if not gone:
-                    break
-                self.count(f"quota: {what}", gone.bit_count())
-                among &= self.held
+        for what, among, too_much in self.holdings.excess():
+            self._make_room(what, among, too_much)
 
-    def _others_of(self, what: str, whom: Any) -> MessageSet:
-        found = 0
-        for number in members(self.held):
-            message, giver = self.messages[number], self._givers.get(number, self.node)
-            if giver != self.node and (what == "total" or whom == (message.topic if what == "topic" else giver)):
-                found |= 1 << number
-        return found
+    def _make_room(self, what: str, among: MessageSet, size: int) -> None:
+        while among and size > 0:
+            gone = self.protocol.surrender(among, self.now)
+            if not gone:
+                return
+            self.count(f"quota: {what}", gone.bit_count())
+            size -= sum(self.messages[number].size for number in members(gone & ~self.holdings.held))
+            among &= self.holdings.held
 
-    # Numbers and packets ----------------------------------------------------------------------------------------------
-
-    def number_of(self, device: str) -> Node:
-        """The number of a device; one that is new gets the next."""
-        number = self._numbers.get(device)
-        if number is None:
-            number = self._numbers[device] = len(self.names)
-            self.names.append(device)
-        return number
-
-    def __getitem__(self, device: str) -> Node:
-        """The number of a device that somebody speaks of."""
-        if device not in self._numbers and (len(self.names) >= _MOST_DEVICES or not _NAME.fullmatch(device)):
-            raise PeerError("speaks of devices that cannot be")
-        return self.number_of(device)
-
-    def by_id(self, message_id: str) -> Message | None:
-        """A message that somebody speaks of, whether it is here or not."""
-        try:
-            return self.messages.by_id(message_id)
-        except KeyError:
-            pass
-        if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
-            raise PeerError("speaks of messages that cannot be")
-        if self._spoken_of >= _MOST_SPOKEN_OF:
-            return None
-        self._spoken_of += 1
-        return self.messages.reserve(message_id)
-
-    def _add(self, publication: Publication, size: int, giver: Node) -> Message:
-        author = self.number_of(publication.author)
-        number = self.messages.reserve(publication.id).number
-        header = Header(
-            number, publication.id, publication.topic, author, publication.created, publication.ttl, size, giver
-        )
-        self.store.add_message(header)
-        return self._remember(header)
-
-    def _remember(self, header: Header) -> Message:
-        message = self.messages.add(
-            header.id, header.topic, header.author, header.created, size=header.size, ttl=header.ttl
-        )
-        if header.giver != self.node:
-            self._givers[message.number] = header.giver
-        self._largest = max(self._largest, header.size)
-        return message
-
-    def _room(self) -> int:
-        return max(1, min(self.room, _DATA_BYTES // self._largest))
-
-    def _contents(self, packet: Data) -> list[bytes]:
-        """The publications of a packet, in the order in which its encoding lists them."""
-        found = []
-        for number in members(packet.messages):
-            content = self.store.content(number)
-            if content is None:
-                raise OutputError(f"the content of {self.messages[number].id} is damaged or missing")
-            found.append(content)
-        return found
+    # Packets ----------------------------------------------------------------------------------------------------------
 
     def _plain(self, packet: Packet) -> dict[str, Any]:
         # What is dead need not be spoken of; numbers whose messages are forgotten are among the dead.
         unsaid = 0
         if isinstance(packet, Control):
-            unsaid = self.messages.dead(self.now) | (1 << max(0, len(self.messages) - _MOST_SPOKEN_OF)) - 1
-        return encode(packet, self.messages, self.names, unsaid)
+            unsaid = self.messages.dead(self.now) | (1 << max(0, len(self.messages) - MOST_SPOKEN_OF)) - 1
+        return encode(packet, self.messages, self.holdings.names, unsaid)
 
     def _packet(self, plain: Any, kind: type[Packet], without: frozenset[str] = frozenset()) -> Packet:
         """A packet of a neighbour; whatever is wrong with it is the neighbour's fault."""
         try:
-            packet = decode(plain, self, self, without)  # type: ignore[arg-type]
+            packet = decode(plain, self.holdings, self.holdings, without)  # type: ignore[arg-type]
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, msgspec.MsgspecError) as error:
             raise PeerError(f"a packet that cannot be read: {type(error).__name__}") from None
         if not isinstance(packet, kind):
@@ -910,36 +760,3 @@ class LiveDriver:
 @cache
 def _installed() -> str:
     return version("hunet")
-
-
-class _Pickler(pickle.Pickler):
-    """Writes a protocol without its driver."""
-
-    def __init__(self, file: io.BytesIO, driver: LiveDriver) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._known = {id(driver): "driver", id(driver.messages): "messages"}
-
-    def persistent_id(self, obj: Any) -> str | None:
-        return self._known.get(id(obj))
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads a protocol for a driver: nothing but classes of ours, of the protocol's package and plain containers."""
-
-    _PLAIN = frozenset({"builtins", "collections", "array", "random", "_random", "copyreg", "functools", "msgspec"})
-
-    def __init__(self, file: io.BytesIO, driver: LiveDriver, kind: type[Protocol]) -> None:
-        super().__init__(file)
-        self._driver = driver
-        self._homes = {"hunet", kind.__module__.partition(".")[0]}
-
-    def find_class(self, module: str, name: str) -> Any:
-        root = module.partition(".")[0]
-        if root not in self._homes | self._PLAIN or (
-            root == "builtins" and name in ("eval", "exec", "getattr", "open")
-        ):
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in a protocol")
-        return super().find_class(module, name)
-
-    def persistent_load(self, pid: Any) -> Any:
-        return {"driver": self._driver, "messages": self._driver.messages}[pid]

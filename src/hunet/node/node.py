@@ -35,8 +35,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hunet.model import ConfigurationError, Message, OutputError, PeerError, from_mapping, matching_score
+from hunet.node.clock import WEEK, SteadyClock, is_set
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
-from hunet.node.driver import LiveDriver, Quotas
+from hunet.node.driver import LiveDriver
+from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity, pseudonym
 from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.publication import Group, Publication, PublicationLimits, Refused, read_publication
@@ -157,7 +159,7 @@ class Node:
         self._listen = _address(listen)
         self._ways = [*([Beacons()] if beacons else []), *([StaticPeers(peers)] if peers else []), *discoveries]
         self._quotas, self._encounters, self._trial = quotas, encounters, trial
-        self._clock, self._pace = clock, pace
+        self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence)
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
@@ -215,6 +217,9 @@ class Node:
     def _load(self) -> None:
         path = self.folder / "hunet.db"
         self._store, problem = open_store(path)
+        known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
+        trusted = known if known < wall + WEEK or not is_set(wall) else 0.0
+        self._clock = SteadyClock(self._wall, since=trusted, pace=self._pace)
         try:
             self._driver = self._make_driver()
         except DamagedError:
@@ -319,7 +324,9 @@ class Node:
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
         said = content.encode() if isinstance(content, str) else content
-        about: dict[str, Any] = {"created": self._clock(), "ttl": ttl, "content_type": kind, "receipts": receipts}
+        wall, now = self._wall(), self._clock()
+        created = wall if now > wall + WEEK and is_set(wall) else now  # a clock that was far ahead has been put right
+        about: dict[str, Any] = {"created": created, "ttl": ttl, "content_type": kind, "receipts": receipts}
         if isinstance(topic, Group):
             publication = topic.seal(self.identity, said, **about, limits=self._limits)
         else:
@@ -388,7 +395,7 @@ class Node:
 
     def status(self) -> dict[str, Any]:
         """How this node fares: what it holds, and what it has counted."""
-        held = self._driver.held
+        holdings = self._driver.holdings
         role = self._store.fact("role")
         return {
             "device": self.device,
@@ -397,8 +404,8 @@ class Node:
             "role": role.decode() if role else None,
             "peers": len(self._driver.links),
             "subscriptions": self.subscriptions(),
-            "held": held.bit_count(),
-            "held_bytes": self._driver.held_bytes,
+            "held": holdings.held.bit_count(),
+            "held_bytes": holdings.held_bytes,
             "waiting": sum(1 for _ in self._store.waiting()),
             "disk_bytes": self._store.bytes_on_disk(),
             "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
