@@ -143,6 +143,7 @@ def test_bundles_go_from_node_to_node_over_mtcp(tmp_path: Path) -> None:
             await send_bundles(signed.host, signed.port, [foreign(), bundle_of(await ann.publish("news", "more"))])
             assert (await anext(heard)).text == "more"
             assert signed.refused == {"refused": 1}
+            assert bob.status()["counters"]["refused: bundle"] == 1
             await send_bundles(any_.host, any_.port, [foreign()])
             delivery = await anext(weather)
             assert (delivery.text, delivery.author) == ("it rains", bob.device)

@@ -133,9 +133,9 @@ def _install(place: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(pytestconfig: pytest.Config) -> Iterator[Elsewhere]:
-    assert pytestconfig.cache is not None
-    place = pytestconfig.cache.mkdir("bundles") / THEIRS
+def elsewhere(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
+    cache = getattr(pytestconfig, "cache", None)  # None if pytest is told to keep none
+    place = (cache.mkdir("bundles") if cache else tmp_path_factory.mktemp("bundles")) / THEIRS
     if not place.exists():
         _install(place)
     with subprocess.Popen(

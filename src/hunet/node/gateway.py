@@ -35,7 +35,7 @@ from base64 import b32decode
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from hunet.model.errors import ConfigurationError, InputError, OutputError
+from hunet.model.errors import ConfigurationError, InputError, OutputError, PeerError
 from hunet.model.files import file_in_place
 from hunet.node.bundles import (
     LARGEST,
@@ -120,7 +120,11 @@ class Gateway:
     async def take(self, bundle: Bundle) -> tuple[Publication, bool]:
         """Carry what a bundle carries; the publication, and whether it is new to the node. On the disk on return."""
         signer = self._node.identity if self._accept_unsigned else None
-        publication = publication_in(bundle, self._node.now, signer=signer)
+        try:
+            publication = publication_in(bundle, self._node.now, signer=signer)
+        except PeerError as refusal:
+            self._node.count(f"refused: {refusal.reason if isinstance(refusal, Refused) else 'bundle'}")
+            raise
         return publication, await self._node.bring(publication)
 
     async def __call__(self, bundle: Bundle) -> None:

@@ -411,6 +411,10 @@ class Node:
             "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
         }
 
+    def count(self, name: str) -> None:
+        """Add one to a counter of :meth:`status`."""
+        self._driver.count(name)
+
     def log(self) -> Iterator[dict[str, Any]]:
         """The encounters of this device, in the order in which they began; those that last have no end.
 
