@@ -28,16 +28,15 @@ hunet.node.bundles.BundleError: the bundle is cut short: payload block, data: 5 
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import cbor2
 
-from hunet.model.errors import PeerError
+from hunet.node.bundle_bytes import BREAK, INDEFINITE, BundleError, Crc, Reader, crc_named, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,21 +68,6 @@ LARGEST = 2 << 20
 _DTN_EPOCH = 946_684_800
 """2000-01-01 00:00:00 UTC in Unix time (s)."""
 _MOST = (1 << 64) - 1
-_INDEFINITE, _BREAK = 0x9F, 0xFF
-
-
-class BundleError(PeerError):
-    """Bytes that are no bundle, or a bundle that the RFC does not allow; the message says why."""
-
-
-class Crc(IntEnum):
-    """Kinds of checksums (section 4.2.1)."""
-
-    NONE = 0
-    X25 = 1
-    """16 bits."""
-    CASTAGNOLI = 2
-    """32 bits: CRC-32C."""
 
 
 class BundleFlag(IntFlag):
@@ -144,7 +128,7 @@ class Block:
 
     def to_bytes(self) -> bytes:
         """The block as it stands in a bundle."""
-        return _sealed([self.kind, self.number, self.flags, int(self.crc), self.data], self.crc)
+        return sealed([self.kind, self.number, self.flags, int(self.crc), self.data], self.crc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +196,7 @@ class Bundle:
             *(self.fragment or ()),
         ]
         blocks = b"".join(block.to_bytes() for block in self.blocks)
-        return bytes([_INDEFINITE]) + _sealed(primary, self.crc) + blocks + bytes([_BREAK])
+        return bytes([INDEFINITE]) + sealed(primary, self.crc) + blocks + bytes([BREAK])
 
     def _only(self, kind: BlockKind) -> Block | None:
         return next((block for block in self.blocks if block.kind == kind), None)
@@ -254,8 +238,8 @@ def unix_time(milliseconds: int) -> float:
 
 def read_bundle(data: bytes) -> Bundle:
     """The bundle that some bytes are; anything else than exactly one whole bundle is refused with the reason."""
-    reader = _Reader(data)
-    if reader.byte("the array of blocks") != _INDEFINITE:
+    reader = Reader(data)
+    if reader.byte("the array of blocks") != INDEFINITE:
         raise BundleError("not a bundle: it does not begin an array of indefinite length")
     primary = _read_primary(reader)
     blocks: list[Block] = []
@@ -271,14 +255,14 @@ def read_bundle(data: bytes) -> Bundle:
 # ---- the grammar, block by block
 
 
-def _read_primary(reader: _Reader) -> dict[str, Any]:
+def _read_primary(reader: Reader) -> dict[str, Any]:
     name = "primary block"
     span = reader.open(name, 8, 11)
     version = reader.number(f"{name}, version")
     if version != VERSION:
         raise BundleError(f"{name}: version {version}, and only version {VERSION} is understood")
     flags = reader.number(f"{name}, flags")
-    crc = _crc(reader.number(f"{name}, kind of checksum"), name)
+    crc = crc_named(reader.number(f"{name}, kind of checksum"), name)
     ends = {each: _read_endpoint(reader, f"{name}, {each}") for each in ("destination", "source", "report_to")}
     stamp = reader.open(f"{name}, creation timestamp", 2, 2)
     created = reader.number(f"{name}, creation time")
@@ -300,19 +284,19 @@ def _read_primary(reader: _Reader) -> dict[str, Any]:
     }
 
 
-def _read_block(reader: _Reader) -> Block:
+def _read_block(reader: Reader) -> Block:
     span = reader.open("a block", 5, 6)
     kind = reader.number("a block, type")
     number = reader.number("a block, number")
     name = _name(kind, number)
     flags = reader.number(f"{name}, flags")
-    crc = _crc(reader.number(f"{name}, kind of checksum"), name)
+    crc = crc_named(reader.number(f"{name}, kind of checksum"), name)
     data = reader.string(f"{name}, data")
     reader.close(span._replace(name=name), 5, crc)
     return Block(kind, number, data, flags, crc)
 
 
-def _read_endpoint(reader: _Reader, name: str) -> str:
+def _read_endpoint(reader: Reader, name: str) -> str:
     pair = reader.open(name, 2, 2)
     scheme = reader.number(f"{name}, scheme")
     if scheme == 1:
@@ -326,7 +310,7 @@ def _read_endpoint(reader: _Reader, name: str) -> str:
     elif scheme == 2:
         numbers = reader.open(name, 2, 3)
         parts = [reader.number(name) for _ in range(numbers.items or 2)]
-        if numbers.items is None and reader.peek() != _BREAK:
+        if numbers.items is None and reader.peek() != BREAK:
             parts.append(reader.number(name))
         reader.close(numbers, len(parts))
         found = f"ipn:{'.'.join(map(str, parts))}"
@@ -337,21 +321,21 @@ def _read_endpoint(reader: _Reader, name: str) -> str:
 
 
 def _read_previous_node(block: Block) -> str:
-    reader = _Reader(block.data)
+    reader = Reader(block.data)
     node = _read_endpoint(reader, block.name)
     reader.finish(block.name)
     return node
 
 
 def _read_age(block: Block) -> int:
-    reader = _Reader(block.data)
+    reader = Reader(block.data)
     age = reader.number(block.name)
     reader.finish(block.name)
     return age
 
 
 def _read_hops(block: Block) -> tuple[int, int]:
-    reader = _Reader(block.data)
+    reader = Reader(block.data)
     pair = reader.open(block.name, 2, 2)
     limit, count = reader.number(f"{block.name}, limit"), reader.number(f"{block.name}, count")
     reader.close(pair, 2)
@@ -359,6 +343,10 @@ def _read_hops(block: Block) -> tuple[int, int]:
     if not 1 <= limit <= 255:
         raise BundleError(f"{block.name}: a limit of {limit} hops; it must be from 1 to 255")
     return limit, count
+
+
+def _name(kind: int, number: int) -> str:
+    return _NAMES.get(kind, f"block {number} (type {kind})")
 
 
 # ---- the rules that hold between fields
@@ -446,180 +434,3 @@ def _write_endpoint(uri: str) -> list[object]:
         return [1, 0]
     scheme, _, specific = uri.partition(":")
     return [1, specific] if scheme == "dtn" else [2, [int(part) for part in specific.split(".")]]
-
-
-# ---- CBOR, as much of it as bundles are made of
-
-_KINDS = (
-    "an unsigned integer",
-    "a negative integer",
-    "a byte string",
-    "a text",
-    "an array",
-    "a map",
-    "a tag",
-    "a value",
-)
-_NUMBER, _STRING, _TEXT, _ARRAY = 0, 2, 3, 4
-
-
-class _Span(NamedTuple):
-    """An array that is being read: what it is, where it began, and how many items it announced (None: it ends)."""
-
-    name: str
-    start: int
-    items: int | None
-
-
-class _Reader:
-    """A walk over bytes, item by item; the caller says what must come next."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    @property
-    def left(self) -> int:
-        return len(self.data) - self.at
-
-    def take(self, many: int, name: str) -> bytes:
-        if many > self.left:
-            raise BundleError(f"the bundle is cut short: {name}: {many} bytes are announced, {self.left} are there")
-        self.at += many
-        return self.data[self.at - many : self.at]
-
-    def byte(self, name: str) -> int:
-        if not self.left:
-            raise BundleError(f"the bundle is cut short: {name} is missing")
-        return self.take(1, name)[0]
-
-    def peek(self) -> int | None:
-        return self.data[self.at] if self.left else None
-
-    def at_break(self) -> bool:
-        """Step over the end of an array of indefinite length, if it is here."""
-        if self.peek() != _BREAK:
-            return False
-        self.at += 1
-        return True
-
-    def number(self, name: str) -> int:
-        return self._head(_NUMBER, name)
-
-    def string(self, name: str) -> bytes:
-        return self.take(self._head(_STRING, name), name)
-
-    def text(self, name: str) -> str:
-        try:
-            return self.take(self._head(_TEXT, name), name).decode("utf-8")
-        except UnicodeDecodeError:
-            raise BundleError(f"{name}: the text is not UTF-8") from None
-
-    def open(self, name: str, least: int, most: int) -> _Span:
-        """Begin an array, of so many items."""
-        start = self.at
-        if self.peek() == _INDEFINITE:
-            self.at += 1
-            return _Span(name, start, None)
-        items = self._head(_ARRAY, name)
-        if not least <= items <= most:
-            wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise BundleError(f"{name}: {items} items where {wanted} must be")
-        return _Span(name, start, items)
-
-    def close(self, span: _Span, items: int, crc: Crc = Crc.NONE) -> None:
-        """End an array after so many items, and after its checksum, if it has one."""
-        expected = items + (crc is not Crc.NONE)
-        if span.items not in (None, expected):
-            raise BundleError(f"{span.name}: {span.items} items where {expected} must be")
-        found = self.string(f"{span.name}, checksum") if crc is not Crc.NONE else b""
-        stops = self.at
-        if span.items is None and not self.at_break():
-            raise BundleError(f"{span.name}: more than {expected} items")
-        if crc is not Crc.NONE:
-            block = self.data[span.start : stops - len(found)] + bytes(len(found)) + self.data[stops : self.at]
-            if found != _checksum(block, crc):
-                raise BundleError(f"{span.name}: wrong checksum; it was damaged on its way")
-
-    def finish(self, name: str) -> None:
-        if self.left:
-            raise BundleError(f"{name}: {self.left} bytes too many")
-
-    def _head(self, wanted: int, name: str) -> int:
-        first = self.byte(name)
-        kind, size = first >> 5, first & 31
-        if kind != wanted:
-            raise BundleError(f"{name}: {_KINDS[kind]} where {_KINDS[wanted]} must be")
-        if size < 24:
-            return size
-        if size > 27:
-            raise BundleError(f"{name}: {_KINDS[kind]} of indefinite or unknown length")
-        size = 1 << (size - 24)
-        value = int.from_bytes(self.take(size, name), "big")
-        if value < (24 if size == 1 else 1 << 4 * size):
-            raise BundleError(f"{name}: a number in more bytes than it needs")
-        return value
-
-
-def _sealed(fields: list[object], crc: Crc) -> bytes:
-    """A block's fields as an array, with the checksum at its end."""
-    if crc is Crc.NONE:
-        return cbor2.dumps(fields)
-    size = 2 * crc
-    block = cbor2.dumps([*fields, bytes(size)])
-    return block[:-size] + _checksum(block, crc)
-
-
-def _name(kind: int, number: int) -> str:
-    return _NAMES.get(kind, f"block {number} (type {kind})")
-
-
-# ---- checksums
-
-
-def _crc(code: int, name: str) -> Crc:
-    try:
-        return Crc(code)
-    except ValueError:
-        raise BundleError(f"{name}: unknown kind of checksum {code}; there are 0, 1 and 2") from None
-
-
-def _checksum(block: bytes, crc: Crc) -> bytes:
-    """The checksum of a block in network byte order (section 4.2.2)."""
-    return (_x25(block) if crc is Crc.X25 else _castagnoli(block)).to_bytes(2 * crc, "big")
-
-
-_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-
-
-def _x25(data: bytes) -> int:
-    """CRC-16/X.25: the CCITT polynomial, which the standard library knows, with the bits of every byte turned round.
-
-    >>> hex(_x25(b"123456789"))
-    '0x906e'
-    """
-    turned = binascii.crc_hqx(data.translate(_REVERSED), 0xFFFF)
-    return (_REVERSED[turned & 0xFF] << 8 | _REVERSED[turned >> 8]) ^ 0xFFFF
-
-
-def _castagnoli_table() -> tuple[int, ...]:
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)  # noqa: PLW2901
-        table.append(value)
-    return tuple(table)
-
-
-_TABLE = _castagnoli_table()
-
-
-def _castagnoli(data: bytes) -> int:
-    """CRC-32C, byte by byte; payloads get the other checksum by default, which is quicker here.
-
-    >>> hex(_castagnoli(b"123456789"))
-    '0xe3069283'
-    """
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = value >> 8 ^ _TABLE[(value ^ byte) & 0xFF]
-    return value ^ 0xFFFFFFFF
