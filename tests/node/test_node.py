@@ -134,12 +134,12 @@ def test_encounters_are_noted_as_asked_for(tmp_path: Path) -> None:
         async with device(tmp_path, "ann", encounters="names") as ann:
             async with device(tmp_path, "bob", ann) as bob, device(tmp_path, "eve", ann, encounters="off") as eve:
                 await until(lambda: len(ann.peers()) == 2 and len(bob.peers()) == len(eve.peers()) == 1)
-                assert [each["peer"] for each in bob.log()] != [ann.device]
+                assert [each["met"] for each in bob.log()] != [ann.device]
                 assert list(eve.log()) == []
             await until(lambda: not ann.peers())
             met = list(ann.log())
-            assert {each["peer"] for each in met} == {bob.device, eve.device}
-            assert all(each["node"] == ann.device and each["end"] >= each["start"] for each in met)
+            assert {each["met"] for each in met} == {bob.device, eve.device}
+            assert all(each["device"] == ann.device and each["end"] >= each["start"] for each in met)
 
     play(scene())
 

@@ -12,6 +12,7 @@ import typer
 from hunet.cli import node as node_commands
 from hunet.cli import run as run_command
 from hunet.cli import tools
+from hunet.cli.bundle import app as bundle_app
 from hunet.cli.demo import demo
 from hunet.cli.replay import replay
 from hunet.cli.report import report
@@ -45,6 +46,7 @@ app.command("demo")(demo)
 app.command("protocols")(tools.protocols)
 app.add_typer(world_app, name="world")
 app.add_typer(trace_app, name="trace")
+app.add_typer(bundle_app, name="bundle")
 app.command("study")(study)
 app.command("report")(report)
 app.command("replay")(replay)

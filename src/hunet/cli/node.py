@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from hunet.node.control import Remote
+    from hunet.node.mtcp import MtcpPort
     from hunet.node.node import Node
 
 __all__ = ["log", "node", "peers", "publish", "status", "subscribe", "unsubscribe"]
@@ -19,7 +20,7 @@ Folder = Annotated[
     Path,
     typer.Option("--folder", "-d", metavar="DIR", envvar="HUNET_FOLDER", help="The folder of the node."),
 ]
-_HOME = Path("~/.hunet")
+HOME = Path("~/.hunet")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 InGroup = Annotated[
     str | None,
@@ -28,7 +29,7 @@ InGroup = Annotated[
 
 
 def node(
-    folder: Folder = _HOME,
+    folder: Folder = HOME,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", rich_help_panel=_PROTOCOL, help="One of hunet protocols.")
     ] = "b-sub",
@@ -63,6 +64,25 @@ def node(
         str,
         typer.Option(metavar="HOW", rich_help_panel=_KEEPS, help="How it notes whom it met: pseudonyms, names or off."),
     ] = "pseudonyms",
+    trial: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            envvar="HUNET_TRIAL",
+            rich_help_panel=_KEEPS,
+            help="A secret word by which all devices of a trial agree on pseudonyms.",
+        ),
+    ] = None,
+    mtcp: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", rich_help_panel=_NETWORK, help="Take bundles (RFC 9171) over MTCP here."),
+    ] = None,
+    accept_unsigned: Annotated[
+        bool,
+        typer.Option(
+            "--accept-unsigned", rich_help_panel=_NETWORK, help="Sign bundles that are not signed in its own name."
+        ),
+    ] = False,
     subscribe_to: Annotated[
         list[str] | None,
         typer.Option("--subscribe", metavar="TOPIC", rich_help_panel=_TALK, help="Print messages on a topic."),
@@ -88,7 +108,9 @@ def node(
     from hunet.cli.settings import split_setting
     from hunet.model import ConfigurationError
     from hunet.node.discovery import Beacons
+    from hunet.node.gateway import Gateway
     from hunet.node.holdings import Quotas
+    from hunet.node.mtcp import MtcpPort, parse_address
     from hunet.node.node import Node
 
     if encounters not in ("pseudonyms", "names", "off"):
@@ -104,23 +126,30 @@ def node(
         discoveries=[Beacons(interface)] if beacons else [],
         quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
         encounters=encounters,  # type: ignore[arg-type]
+        trial=trial,
     )
-    asyncio.run(_run(device, subscribe_to or [], say, as_json))
+    port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))
+    asyncio.run(_run(device, port, subscribe_to or [], say, as_json))
 
 
-async def _run(device: Node, topics: list[str], say: tuple[str, str] | None, as_json: bool) -> None:
+async def _run(
+    device: Node, port: MtcpPort | None, topics: list[str], say: tuple[str, str] | None, as_json: bool
+) -> None:
     import asyncio
     import logging
     import signal
+    from contextlib import nullcontext
 
     from hunet.node.control import Control
 
     logging.basicConfig(level=logging.WARNING, format="hunet: %(message)s")
-    async with device, Control(device) as control:
+    async with device, Control(device) as control, port or nullcontext():
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         typer.echo(f"{device.device} runs {device.protocol} at {device.address}", err=True)
+        if port is not None:
+            typer.echo(f"it takes bundles over MTCP at {port.host}:{port.port}", err=True)
         waiting = [asyncio.ensure_future(each) for each in (stop.wait(), control.stopped(), device.failure())]
         followed = [asyncio.ensure_future(_print(device, topic, as_json)) for topic in topics]
         try:
@@ -151,7 +180,7 @@ def publish(
         bool, typer.Option("--receipts", help="Ask subscribers' devices to tell that they have it.")
     ] = False,
     group: InGroup = None,
-    folder: Folder = _HOME,
+    folder: Folder = HOME,
     as_json: AsJson = False,
 ) -> None:
     """Publish a text or a file by the node that is running; prints its id when it is safe on the disk.
@@ -182,7 +211,7 @@ def subscribe(
     topic: Annotated[str | None, typer.Argument(help="What to follow.")] = None,
     group: InGroup = None,
     count: Annotated[int | None, typer.Option(metavar="N", help="End after so many messages.", min=1)] = None,
-    folder: Folder = _HOME,
+    folder: Folder = HOME,
     as_json: AsJson = False,
 ) -> None:
     """Follow a topic: one line for each message, as they come, until it is interrupted.
@@ -200,13 +229,13 @@ def subscribe(
 def unsubscribe(
     topic: Annotated[str | None, typer.Argument(help="What to follow no longer.")] = None,
     group: InGroup = None,
-    folder: Folder = _HOME,
+    folder: Folder = HOME,
 ) -> None:
     """Follow a topic no longer."""
     _remote(folder).ask("unsubscribe", topic=topic, group=group)
 
 
-def peers(folder: Folder = _HOME, as_json: AsJson = False) -> None:
+def peers(folder: Folder = HOME, as_json: AsJson = False) -> None:
     """Show who is in reach now."""
     found = _remote(folder).ask("peers")
     lines = [
@@ -219,7 +248,7 @@ def status(
     receipts: Annotated[
         str | None, typer.Option(metavar="ID", help="Only how many subscribers are known to have a publication.")
     ] = None,
-    folder: Folder = _HOME,
+    folder: Folder = HOME,
     as_json: AsJson = False,
 ) -> None:
     """Show how the node fares: what it holds, and what it has counted."""
@@ -234,11 +263,11 @@ def status(
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 
-def log(folder: Folder = _HOME, as_json: AsJson = False) -> None:
+def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
     """Show whom the device has met, from when to when.
 
-    With --json it is one object on a line for each encounter that has ended, which hunet trace import reads. Logs of
-    several devices that note names (hunet node --encounters names) make contacts of a whole crowd.
+    With --json it prints an object on a line for each encounter that has ended, which is what hunet trace import reads.
+    Devices that share the word of a trial (hunet node --trial), or note names, make one trace of their logs.
     """
     import json
     from datetime import UTC, datetime
@@ -250,7 +279,7 @@ def log(folder: Folder = _HOME, as_json: AsJson = False) -> None:
         else:
             began = datetime.fromtimestamp(each["start"], UTC).strftime("%Y-%m-%d %H:%M:%S")
             lasted = "still there" if each["end"] is None else f"{each['end'] - each['start']:.0f} s"
-            typer.echo(f"{began}  {each['peer']}  {lasted}")
+            typer.echo(f"{began}  {each['met']}  {lasted}")
 
 
 def _remote(folder: Path) -> Remote:

@@ -12,6 +12,7 @@ publish        topic or group; text or base64; content_type, ttl,     id, expire
                receipts
 subscribe      topic or group; after                                  (deliveries)
 unsubscribe    topic or group                                         topic
+bring          bundle (base64); accept_unsigned                       id, topic, new
 peers                                                                 a list
 status                                                                an object
 log                                                                   a list
@@ -36,6 +37,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model import ConfigurationError, HunetError, OutputError, did_you_mean
+from hunet.node.bundles import read_bundle
+from hunet.node.gateway import Gateway
 from hunet.node.node import DAY, Delivery, Node
 from hunet.node.publication import Group
 
@@ -136,6 +139,10 @@ class Control:
             topic = _topic(asked)
             await node.unsubscribe(topic)
             return topic.name if isinstance(topic, Group) else topic
+        if what == "bring":
+            gateway = Gateway(node, bool(asked.get("accept_unsigned")))
+            publication, new = await gateway.take(read_bundle(b64decode(asked["bundle"])))
+            return {"id": publication.id, "topic": publication.topic, "new": new}
         if what == "stop":
             self._stop.set()
             return None
@@ -146,7 +153,7 @@ class Control:
             "receipts": lambda: node.receipts(str(asked["id"])),
         }
         if what not in simple:
-            known = [*simple, "publish", "subscribe", "unsubscribe", "stop"]
+            known = [*simple, "publish", "subscribe", "unsubscribe", "bring", "stop"]
             raise ConfigurationError(f"nothing that a node does: '{what}'; {did_you_mean(str(what), known)}")
         return simple[what]()
 

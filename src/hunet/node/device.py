@@ -22,7 +22,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from typing import Protocol as StructuralType
 
-from hunet.model import Message, MessageSet, Node, Topic, members
+from hunet.model import Message, MessageSet, Node, Topic, matching_score, members
 from hunet.node.clock import WEEK, is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits
@@ -244,18 +244,22 @@ class Device(ABC):
 
     # Events: the application ------------------------------------------------------------------------------------------
 
-    def publish(self, publication: Publication) -> None:
-        """A publication of this device; on the disk when this returns."""
+    def publish(self, publication: Publication, brought: bool = False) -> None:
+        """A publication of this device, or one that was brought to it; on the disk when this returns."""
         with self._event():
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            self.holdings.check_room(len(encoded))
+            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
+            if author == self.holdings.node:
+                self.holdings.check_room(len(encoded))
             self.holdings.commit()
-            message = self.holdings.add(publication, len(encoded), self.holdings.node)
+            message = self.holdings.add(publication, len(encoded), author)
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
+            if brought and any(matching_score(topic, message.topic) for topic in self.protocol.topics):
+                self.deliver(message, 0)  # the protocol takes it for this device's own, which is no news to it
             self._keep_quotas()
 
     def subscribe(self, topic: Topic) -> None:

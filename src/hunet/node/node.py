@@ -130,8 +130,8 @@ class Node:
     ``protocol`` is one of ``hunet protocols``, with its ``parameters``. ``listen`` is the address at which others
     connect ("" for all, port 0 for any). Devices are found by beacons on the local network unless ``beacons`` is False,
     at ``peers`` ("host:port"), and by further ``discoveries``. ``encounters`` says how they are noted: by "pseudonyms"
-    that only this device can tell, by "names", or "off". ``clock`` tells the time in seconds since 1970, of which
-    ``pace`` pass in one real second.
+    that only this device can tell, or all that share the secret word of a ``trial``, by "names", or "off". ``clock``
+    tells the time in seconds since 1970, of which ``pace`` pass in one real second.
     """
 
     def __init__(
@@ -146,6 +146,7 @@ class Node:
         discoveries: Iterable[Discovery] = (),
         quotas: Quotas | None = None,
         encounters: Literal["pseudonyms", "names", "off"] = "pseudonyms",
+        trial: str | None = None,
         clock: Callable[[], float] = time.time,
         pace: float = 1.0,
         keepalive: float = 10.0,
@@ -157,7 +158,7 @@ class Node:
         self._kind, self._parameters = kind, from_mapping(kind.Parameters, parameters or {})
         self._listen = _address(listen)
         self._ways = [*([Beacons()] if beacons else []), *([StaticPeers(peers)] if peers else []), *discoveries]
-        self._quotas, self._encounters = quotas, encounters
+        self._quotas, self._encounters, self._trial = quotas, encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence)
         self._limits = PublicationLimits()
@@ -296,6 +297,11 @@ class Node:
         return self.identity.device
 
     @property
+    def now(self) -> float:
+        """The time by this node's clock, in seconds since 1970."""
+        return self._clock()
+
+    @property
     def address(self) -> str:
         """Where others connect: "host:port"."""
         host, port = self._neighbourhood.address
@@ -328,6 +334,18 @@ class Node:
         self._driver.publish(publication)  # if this cannot be written nothing has happened
         self._alarm.set()
         return publication
+
+    async def bring(self, publication: Publication) -> bool:
+        """Carry a publication that came another way than over a link, in a bundle say; whether it is new here.
+
+        It must have been checked (``read_publication``). It is on the disk when this returns.
+        """
+        self._check_running()
+        if publication.id in self._driver.messages:
+            return False
+        self._driver.publish(publication, brought=True)
+        self._alarm.set()
+        return True
 
     def subscribe(self, topic: str | Group, after: int = 0) -> Subscription:
         """Follow a topic, or a group; the subscription holds, over restarts too, until :meth:`unsubscribe`.
@@ -393,11 +411,18 @@ class Node:
             "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
         }
 
+    def count(self, name: str) -> None:
+        """Add one to a counter of :meth:`status`."""
+        self._driver.count(name)
+
     def log(self) -> Iterator[dict[str, Any]]:
-        """The encounters of this device, in the order in which they began; those that last have no end."""
-        me = self._noted(self.device)
+        """The encounters of this device, in the order in which they began; those that last have no end.
+
+        Those that have ended are the lines of an encounter log, which ``hunet trace import`` reads.
+        """
+        own = self._noted(self.device)
         for encounter in self._store.encounters():
-            yield {"node": me, "peer": encounter.device, "start": encounter.began, "end": encounter.ended}
+            yield {"device": own, "met": encounter.device, "start": encounter.began, "end": encounter.ended}
 
     def _check_running(self) -> None:
         if not self.running:
@@ -529,7 +554,10 @@ class Node:
             self._driver.link_down(device)
 
     def _noted(self, device: str) -> str:
-        return device if self._encounters == "names" else pseudonym(device, self.identity.secret("encounters"))
+        if self._encounters == "names":
+            return device
+        secret = f"hunet trial: {self._trial}".encode() if self._trial else self.identity.secret("encounters")
+        return pseudonym(device, secret)
 
     async def _send_frames(self, device: str, queue: asyncio.Queue[bytes]) -> None:
         with suppress(PeerFault):  # the neighbourhood tells when a link is gone
