@@ -47,7 +47,7 @@ def test_a_name_that_another_has_is_refused(book: AddressBook, same: str) -> Non
     assert book.find("Ann") == BOB
 
 
-@pytest.mark.parametrize("bad", ["", "  ", "a" * 65, "a\nb", "\u202eann", ANN])
+@pytest.mark.parametrize("bad", ["", "  ", "a" * 65, "a\nb", "\u202eann", pytest.param(ANN, id="a key")])
 def test_names_that_mislead_are_refused(book: AddressBook, bad: str) -> None:
     with pytest.raises(ConfigurationError, match="name"):
         book.name(BOB, bad)
