@@ -22,6 +22,7 @@ ROOMS = {
     "protocols": {"model", "social"},
     "worlds": {"model"},
     "simulation": {"model", "protocols"},
+    "node": {"model", "social", "protocols"},
     "pipeline": {"model", "social", "protocols", "worlds", "simulation"},
     "testing": {"model", "protocols", "simulation"},
     "report": {"model"},

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hunet.model import Contacts, HunetError, Publication, Subscription, Workload
+    from hunet.node.node import Node
     from hunet.protocols import PROTOCOLS, Protocol
     from hunet.simulation import Crash, Links, Result, make_workload, read_workload, run
     from hunet.worlds import make_world
@@ -30,6 +31,7 @@ __all__ = [
     "Crash",
     "HunetError",
     "Links",
+    "Node",
     "Protocol",
     "Publication",
     "Result",
@@ -46,6 +48,7 @@ __all__ = [
 # Names are imported when they are first used: `hunet --help` needs none of them.
 _HOMES = {
     "hunet.model": ("Contacts", "HunetError", "Publication", "Subscription", "Workload"),
+    "hunet.node.node": ("Node",),
     "hunet.protocols": ("PROTOCOLS", "Protocol"),
     "hunet.simulation": ("Crash", "Links", "Result", "make_workload", "read_workload", "run"),
     "hunet.worlds": ("make_world",),

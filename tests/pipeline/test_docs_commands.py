@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hunet import make_world, write_contacts
+from hunet import make_world, read_contacts, write_contacts
 from hunet.cli import main
-from tests.test_docs import ON_SPARK, ON_TRACES, PAGES, blocks, name, of, pages_with, shell
+from tests.test_docs import ON_SPARK, ON_TRACES, PAGES, ROOT, blocks, name, of, pages_with, shell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +79,13 @@ def test_traces_are_imported_as_the_pages_say(command: str, shared: Path, hunet:
     head(source, Path(trace))
     hunet(command)
     assert Path("out/contacts.parquet").exists()
+
+
+def test_encounters_are_imported_as_shown(hunet: Any) -> None:
+    [shown] = of(ROOT / "docs" / "formats.md", "json")
+    Path("ann.jsonl").write_text(shown)
+    hunet("hunet trace import ann.jsonl -o trace")
+    assert [row[:2] for row in read_contacts("trace").records()] == [("ann", "bob")]
 
 
 def test_traces_are_analysed_as_the_pages_say(hunet: Any) -> None:

@@ -54,9 +54,11 @@ SIGHTINGS: dict[str, tuple[str, str, list[Any]]] = {
     ),
     "encounters": (
         "ann.jsonl",
-        '{"node": "ann", "peer": "bob", "start": 1.5, "end": 3, "rssi": -70}\n'
-        '{"node": "ann", "peer": "bob", "start": 5}\n{"peer"\n',
-        [("ann", "bob", 1.5, 3.0), "unreadable", "unreadable"],
+        '{"device": "ann", "met": "bob", "start": 1.5, "end": 3, "rssi": -70}\n\n'
+        '{"device": "ann", "met": "bob", "start": 5}\n{"device": "ann", "met": " ", "start": 5, "end": 6}\n'
+        '{"device": "ann", "met": "bob", "start": "5", "end": 6}\n'
+        '{"device": "ann", "met": "bob", "start": 5, "end": 1e999}\n{"met"\n[]\n',
+        [("ann", "bob", 1.5, 3.0), "blank", *["unreadable"] * 6],
     ),
 }
 
@@ -182,6 +184,27 @@ def test_rosters_put_a_class_together(spark: SparkSession, tmp_path: Path) -> No
         ("1", "3", 0.0, 2 * 3600.0),
         ("2", "3", 0.0, 2 * 3600.0),
     ]
+
+
+def test_the_logs_of_both_ends_of_an_encounter_make_one_contact(spark: SparkSession, tmp_path: Path) -> None:
+    """Each device by its own clock; the log of a third is not there, but it was met."""
+    line = '{{"device": "{}", "met": "{}", "start": {}, "end": {}}}\n'.format
+    day = 1_700_000_000
+    (tmp_path / "ann.jsonl").write_text(line("ann", "bob", day, day + 60.5) + line("ann", "eve", day + 5, day + 9))
+    (tmp_path / "bob.jsonl").write_text(
+        line("bob", "ann", day + 2, day + 61) + '{"device": "bob", "met":\n' + line("bob", "ann", day + 90, day + 99)
+    )
+    expected = [("ann", "bob", 0.0, 61.0), ("ann", "eve", 5.0, 9.0), ("ann", "bob", 90.0, 99.0)]
+    quality = import_trace(spark, tmp_path, tmp_path / "whole")
+    assert (quality["format"], quality["fates"]) == ("encounters", {"kept": 4, "unreadable": 1})
+    assert list(read_contacts(tmp_path / "whole").records()) == expected
+    # The files one by one, and the bad line is where it was.
+    logs = [tmp_path / "bob.jsonl", tmp_path / "ann.jsonl"]
+    assert import_trace(spark, logs, tmp_path / "given")["input"] == f"{logs[0]} {logs[1]}"
+    assert list(read_contacts(tmp_path / "given").records()) == expected
+    rejected = spark.read.parquet(str(tmp_path / "given" / "rejected.parquet")).collect()
+    assert [(row["file"], row["line"], row["reason"]) for row in rejected] == [(str(logs[0]), 2, "unreadable")]
+    assert rejected[0]["detail"].startswith("is not a JSON object of an encounter")
 
 
 def test_columns_of_another_name(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ import sys
 
 import typer
 
+from hunet.cli import node as node_commands
 from hunet.cli import run as run_command
 from hunet.cli import tools
 from hunet.cli.advise import advise
+from hunet.cli.bundle import app as bundle_app
 from hunet.cli.demo import demo
 from hunet.cli.one import from_one
 from hunet.cli.replay import replay
@@ -24,6 +26,7 @@ from hunet.cli.world import app as world_app
 __all__ = ["app", "main"]
 
 _INTERRUPTED = 130
+_LIVE = "Devices that run for real"
 
 app = typer.Typer(
     name="hunet",
@@ -35,6 +38,8 @@ app = typer.Typer(
     People carry devices, devices meet, and messages travel from hand to hand to whoever subscribed to them. hunet
     replays who met whom (a contact trace, or a made-up world) and shows how well a protocol serves the subscribers.
 
+    hunet node runs a device for real, with any of these protocols.
+
     Start with: hunet demo
     """,
 )
@@ -43,11 +48,15 @@ app.command("demo")(demo)
 app.command("protocols")(tools.protocols)
 app.add_typer(world_app, name="world")
 app.add_typer(trace_app, name="trace")
+app.add_typer(bundle_app, name="bundle")
 app.command("study")(study)
 app.command("advise")(advise)
 app.command("report")(report)
 app.command("replay")(replay)
 app.command("reproduce")(reproduce)
+app.command("node", rich_help_panel=_LIVE)(node_commands.node)
+for _command in ("publish", "subscribe", "unsubscribe", "peers", "status", "log"):
+    app.command(_command, rich_help_panel=_LIVE)(getattr(node_commands, _command))
 app.command("convert")(tools.convert)
 app.command("from-one")(from_one)
 app.command("replay-log")(tools.replay_log)

@@ -24,7 +24,9 @@ _Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of an 
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A log (also .gz, .zip), or a folder of logs.")],
+    path: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Logs (also .gz, .zip) or folders of logs, taken together.")
+    ],
     out: _Out,
     format_: Annotated[
         str | None, typer.Option("--format", metavar="NAME", help="One of hunet trace formats. [default: guessed]")

@@ -11,7 +11,7 @@ from hunet.model.errors import (
     did_you_mean,
 )
 from hunet.model.matching import matching_score, weighted_terms
-from hunet.model.messages import Catalogue, Message, MessageSet, Node, NodeList, NodeSet, Topic, members
+from hunet.model.messages import Catalogue, Message, MessageSet, Node, NodeList, NodeSet, PerMessage, Topic, members
 from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
 from hunet.model.workload import Publication, Subscription, Workload
 
@@ -30,6 +30,7 @@ __all__ = [
     "Parameter",
     "Parameters",
     "PeerError",
+    "PerMessage",
     "ProtocolError",
     "Publication",
     "Subscription",

@@ -20,8 +20,11 @@ __all__ = ["file_in_place", "folder_in_place", "is_unused", "read_bytes", "read_
 
 
 @contextmanager
-def file_in_place(path: Path) -> Iterator[Path]:
-    """A name to write to; when the block ends well the file gets its final name, otherwise it is removed."""
+def file_in_place(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """A name to write to; when the block ends well the file gets its final name, otherwise it is removed.
+
+    The mode is what others may do with it, before the umask; nobody can read it before it has its final name.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
@@ -31,7 +34,7 @@ def file_in_place(path: Path) -> Iterator[Path]:
     partial = Path(name)
     try:
         yield partial
-        partial.chmod(0o666 & ~_umask())
+        partial.chmod(mode & ~_umask())
         partial.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None

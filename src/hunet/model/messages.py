@@ -17,7 +17,7 @@ from hunet.model.matching import matching_score, weighted_terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "NodeSet", "Topic", "members"]
+__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "NodeSet", "PerMessage", "Topic", "members"]
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
@@ -34,6 +34,9 @@ unless the subscription weighs terms."""
 
 MessageSet = Annotated[int, "messages"]
 """A set of messages: bit i stands for message number i of the catalogue."""
+
+PerMessage = Annotated[tuple[int, ...], "per message"]
+"""A small number for each message of a packet, highest numbered message first."""
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -115,6 +118,9 @@ class Catalogue:
         self._alive: tuple[int, dict[Topic, MessageSet]] = (0, {})
         self._counted = 0
 
+        self._reserved: set[int] = set()
+        """Numbers of messages that are not here."""
+
     def __len__(self) -> int:
         return len(self._messages)
 
@@ -122,7 +128,18 @@ class Catalogue:
         return self._messages[number]
 
     def __iter__(self) -> Iterator[Message]:
-        return iter(self._messages)
+        if not self._reserved:
+            return iter(self._messages)
+        return (message for message in self._messages if message.number not in self._reserved)
+
+    def __contains__(self, message_id: str) -> bool:
+        """Whether this message is here, and not just its number."""
+        known = self._by_id.get(message_id)
+        return known is not None and known.number not in self._reserved
+
+    def knows(self, message_id: str) -> bool:
+        """Whether this id has a number."""
+        return message_id in self._by_id
 
     def by_id(self, message_id: str) -> Message:
         """The message with this id."""
@@ -168,7 +185,7 @@ class Catalogue:
         """
         if now > self._first_expires:
             messages, first = self._messages, self._first_alive
-            while first < len(messages) and messages[first].expires < now:
+            while first < len(messages) and (messages[first].expires < now or first in self._reserved):
                 first += 1
             self._first_alive = first
             self._first_expires = messages[first].expires if first < len(messages) else float("inf")
@@ -187,18 +204,55 @@ class Catalogue:
         ttl: float | None = None,
     ) -> Message:
         """Number a new message. Drivers that can, add messages in the order of their creation: it is quicker."""
-        message = Message(len(self._messages), id, topic, publisher, created, size, ttl)
-        if self._messages and created < self._messages[-1].created:
-            self._in_order = False
-        if self._messages and message.expires < self._messages[-1].expires:
-            self._dies_in_order = False
-        self._messages.append(message)
+        reserved = self._by_id.get(id) if self._reserved else None
+        if reserved is not None and reserved.number in self._reserved:
+            self._reserved.remove(reserved.number)
+            message = Message(reserved.number, id, topic, publisher, created, size, ttl)
+            self._messages[message.number] = message
+            self._first_alive = min(self._first_alive, message.number)  # it was passed by, and is alive now
+            self._counted = -1
+        else:
+            message = Message(len(self._messages), id, topic, publisher, created, size, ttl)
+            if self._messages and created < self._messages[-1].created:
+                self._in_order = False
+            if self._messages and message.expires < self._messages[-1].expires:
+                self._dies_in_order = False
+            self._messages.append(message)
         self._by_id[id] = message
         self.by_topic[topic] = self.by_topic.get(topic, 0) | message.bit
         if ttl is not None:
             heappush(self._expiries, (message.expires, message.number))
             self._next_expiry = self._expiries[0][0]
         self._first_expires = float("-inf")
+        return message
+
+    def reserve(self, id: str) -> Message:  # noqa: A002
+        """Number a message that others speak of and that is not here: it is on no topic until it is added.
+
+        >>> catalogue = Catalogue()
+        >>> heard_of = catalogue.reserve("m7").bit
+        >>> "m7" in catalogue, list(catalogue)
+        (False, [])
+        >>> catalogue.add("m7", "news", publisher=0, created=0.0).bit == heard_of
+        True
+        """
+        known = self._by_id.get(id)
+        if known is None:
+            known = self._by_id[id] = self._set_apart(id)
+        return known
+
+    def skip(self, until: int) -> None:
+        """Leave out numbers below this one, as dead: a driver that starts again knows nothing more of who had them."""
+        first = len(self._messages)
+        while len(self._messages) < until:
+            self._set_apart("")
+        self._dead |= (1 << len(self._messages)) - (1 << first)
+
+    def _set_apart(self, id: str) -> Message:  # noqa: A002
+        message = Message(len(self._messages), id, "", -1, 0.0, 0)
+        self._messages.append(message)
+        self._reserved.add(message.number)
+        self._in_order = self._dies_in_order = False
         return message
 
     def newest(self, messages: MessageSet, most: int = 1) -> MessageSet:

@@ -24,6 +24,8 @@ from hunet.pipeline.sources import find_files, read_head, read_lines
 from hunet.pipeline.tables import refuse_foreign, save_table, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["UNITS", "ImportSettings", "import_trace"]
@@ -74,19 +76,24 @@ class ImportSettings:
         )
 
 
-def import_trace(spark: SparkSession, path: Path, out: Path, settings: ImportSettings | None = None) -> dict[str, Any]:
-    """Import a log into a folder; returns what ``quality.json`` says."""
+def import_trace(
+    spark: SparkSession, path: Path | Sequence[Path], out: Path, settings: ImportSettings | None = None
+) -> dict[str, Any]:
+    """Import a log, or several that belong together, into a folder; returns what ``quality.json`` says."""
     settings = settings or ImportSettings()
-    files, ignored = find_files(path, settings.files)
+    paths = [path] if isinstance(path, Path) else path
+    found = [find_files(each, settings.files) for each in paths]
+    files, ignored = [file for some, _ in found for file in some], [name for _, some in found for name in some]
     heads = [read_head(log) for log in files]
     chosen = choose_format(heads, settings.format)
     cleaning = settings.cleaning(chosen)
-    name = {"kind": _KIND, "input": str(path), "format": chosen.name, "settings": _said(settings, cleaning)}
+    given = " ".join(map(str, paths))
+    name = {"kind": _KIND, "input": given, "format": chosen.name, "settings": _said(settings, cleaning)}
     refuse_foreign(out, "quality.json", lambda said: _foreign(said, name))
     reading = Reading(files, heads[0], settings.columns, settings.scan)
     work = _Work(spark, chosen, cleaning, settings, reading)
     try:
-        return work.save(out, name, ignored)
+        return work.save(out, name, " ".join(each.name for each in paths), ignored)
     finally:
         work.checked.unpersist()
 
@@ -112,7 +119,7 @@ class _Work:
             checked = parsed.transform(check_stays(cleaning.internal, cleaning.reversed))
         self.checked = checked.persist(StorageLevel.DISK_ONLY)
 
-    def save(self, out: Path, name: dict[str, Any], ignored: list[str]) -> dict[str, Any]:
+    def save(self, out: Path, name: dict[str, Any], title: str, ignored: list[str]) -> dict[str, Any]:
         fates = self._fates()
         if fates.counts.get("unreadable", 0) * 2 > fates.records:
             raise self._mostly_unreadable(fates)
@@ -122,7 +129,7 @@ class _Work:
         origin = self._origin(fates.first)
         shift = origin or 0.0
         span = (fates.first - shift, fates.last - shift)
-        about = {"trace": Path(name["input"]).name, "format": name["format"], "settings": name["settings"]}
+        about = {"trace": title, "format": name["format"], "settings": name["settings"]}
 
         def describe(rows: int, length: float) -> dict[bytes, bytes]:  # noqa: ARG001
             said = {"nodes": nodes, "span": span, "origin": origin, "about": about}

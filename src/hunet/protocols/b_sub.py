@@ -34,7 +34,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import MessageSet, Node, Parameters, Topic, about, members
-from hunet.protocols.b_sub_packets import Filters, Forward
+from hunet.protocols.b_sub_packets import Filters, Forward, check_filters
 from hunet.protocols.b_sub_watch import Watch
 from hunet.protocols.carrier import BufferParameters, Carrier
 from hunet.protocols.contract import Control, Data, Driver, Have, Packet, Seen
@@ -107,6 +107,7 @@ class BSub(Carrier):
     """Deliver to the interested, relay to those who meet them more often."""
 
     Parameters: ClassVar[type[Parameters]] = BSubParameters
+    exchanges_once: ClassVar[bool] = True
     tells_interests: ClassVar[bool] = False
 
     def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:
@@ -249,6 +250,10 @@ class BSub(Carrier):
         if self.filters:  # the exchange was cut off
             self.filters.pop(peer, None)
             self.plans.pop(peer, None)
+
+    def check(self, packet: Packet) -> None:
+        if isinstance(packet, Filters):
+            check_filters(packet, self.shape)
 
     def observations(self, now: float) -> dict[str, float]:
         self._age(now)

@@ -27,7 +27,7 @@ from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Control
 from hunet.social.temporal_counting_bloom_filter import FilterShape, TemporalCountingBloomFilter, wire_size
 
-__all__ = ["Filters", "Forward", "Truth", "from_wire", "to_wire"]
+__all__ = ["Filters", "Forward", "Truth", "check_filters", "from_wire", "to_wire"]
 
 _KIND = "b-sub"
 _LONGEST = 2000
@@ -82,8 +82,23 @@ def from_wire(data: bytes, shape: FilterShape) -> Filters:
                     f"a peer's filters have {counters} counters and {hashes} hashes, ours {shape.counters} and "
                     f"{shape.hashes}: all devices of a network must share these parameters"
                 )
-            if shape.from_plain_wire(genuine).to_plain_wire() != genuine:
-                raise PeerError("a plain filter came longer than it need be")
-            return Filters(genuine, shape.from_wire(relay).counters)
+            told = Filters(genuine, shape.from_wire(relay).counters)
+            check_filters(told, shape)
+            return told
         case _:
             raise PeerError("a greeting that is not B-SUB's")
+
+
+def check_filters(told: Filters, shape: FilterShape) -> None:
+    """Refuse filters that no honest device makes."""
+    if shape.from_plain_wire(told.genuine).to_plain_wire() != told.genuine:
+        raise PeerError("a plain filter came longer than it need be")
+    if len(told.relay) != shape.counters:
+        raise PeerError(
+            f"a peer's filter has {len(told.relay)} counters, ours {shape.counters}: all devices of a network must "
+            "share these parameters"
+        )
+    if max(told.relay) > shape.ceiling:
+        raise PeerError(f"a peer's counters exceed our ceiling of {shape.ceiling}: devices must share this parameter")
+    if told.truth is not None:
+        raise PeerError("a peer's filters came with what they stand for: that is for studies")

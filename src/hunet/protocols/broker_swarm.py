@@ -142,6 +142,7 @@ class BrokerSwarm(Protocol):
     """A device that is a user or a broker; subclasses decide which, by :meth:`become`."""
 
     Parameters: ClassVar[type[Parameters]] = SwarmParameters
+    exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -356,6 +357,14 @@ class BrokerSwarm(Protocol):
                 self._offer_to_all(copy, but=peer)
         elif arrived and copy and packet.mark > copy.mark:
             copy.mark = packet.mark
+
+    def surrender(self, among: MessageSet, now: float) -> MessageSet:
+        self.buffer.expire(now)
+        lowest = self.buffer.lowest(among, now)
+        if lowest is None:
+            return 0
+        self.buffer.remove(lowest, "overflow")
+        return 1 << lowest
 
     def _accept(self, peer: Node, packet: Dispatch, now: float) -> None:
         number = packet.messages.bit_length() - 1

@@ -31,11 +31,20 @@ Ranking = Callable[[Message, int], float]
 
 Eviction = Literal["oldest", "first-in", "last-in"]
 
-RANKINGS: dict[Eviction, Ranking] = {
-    "oldest": lambda message, arrival: message.created,  # noqa: ARG005
-    "first-in": lambda message, arrival: arrival,  # noqa: ARG005
-    "last-in": lambda message, arrival: -arrival,  # noqa: ARG005
-}
+
+def _by_creation(message: Message, arrival: int) -> float:  # noqa: ARG001
+    return message.created
+
+
+def _by_arrival(message: Message, arrival: int) -> float:  # noqa: ARG001
+    return arrival
+
+
+def _against_arrival(message: Message, arrival: int) -> float:  # noqa: ARG001
+    return -arrival
+
+
+RANKINGS: dict[Eviction, Ranking] = {"oldest": _by_creation, "first-in": _by_arrival, "last-in": _against_arrival}
 
 
 class Buffer:
@@ -106,6 +115,12 @@ class Buffer:
             rank, number = heappop(self._heap)
             if self._ranks.get(number) == rank:
                 return number
+
+    def lowest(self, among: MessageSet) -> MessageSet:
+        """Of messages that are held, the lowest-ranked, as a set of one; an unlimited buffer ranks by age."""
+        if not self._ranks_itself or not among:
+            return self._driver.messages.oldest(among)
+        return 1 << min(members(among), key=lambda number: (self._ranks[number], number))
 
     def remove(self, message: Message, reason: str) -> None:
         """Take a message out, if it is there."""

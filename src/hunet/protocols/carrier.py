@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
+from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
 from hunet.protocols.contract import Control, Data, Driver, Have, Interests, Packet, Protocol, Seen
 
@@ -41,7 +41,7 @@ class BufferParameters(Parameters, frozen=True):
 class Carried(Data, frozen=True, gc=False):
     """Messages with the number of transmissions behind each, this one included; highest number first."""
 
-    hops: tuple[int, ...]
+    hops: PerMessage
 
 
 class Carrier(Protocol):
@@ -142,6 +142,12 @@ class Carrier(Protocol):
         # What the link lost is not tried again in this contact.
         if peer in self.known:
             self.known[peer] |= packet.messages
+
+    def surrender(self, among: MessageSet, now: float) -> MessageSet:
+        lowest = self.buffer.lowest(among & self.buffer.held(now))
+        for number in members(lowest):
+            self.buffer.remove(self.driver.messages[number], "overflow")
+        return lowest
 
     # The steps ----------------------------------------------------------------------------------------------------
 

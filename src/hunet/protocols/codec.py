@@ -1,8 +1,9 @@
 """Packets as plain data: what an event log holds and what goes over a real wire.
 
 Inside, messages and nodes are a driver's own numbers; outside they are ids and names. Which fields hold them, also
-inside tuples and dictionaries, is read from the annotations of the packet's class (``MessageSet``, ``Node``,
-``NodeSet``), so a new packet needs no code here.
+inside tuples, dictionaries and records, is read from the annotations of the packet's class (``MessageSet``, ``Node``,
+``NodeSet``, ``PerMessage``), so a new packet needs no code here. Two drivers number the same messages differently: what
+stands ``PerMessage`` beside a set is put into the order of the reader's numbers.
 
 >>> from hunet.model import Catalogue
 >>> from hunet.protocols.contract import Seen
@@ -18,29 +19,47 @@ from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Protocol as StructuralType
 
 import msgspec
 
-from hunet.model import Catalogue, members
+from hunet.model import Catalogue, Message, MessageSet, members
 from hunet.protocols.contract import Packet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["decode", "encode"]
+__all__ = ["Ids", "decode", "encode"]
+
+_FARTHEST = 10_000
+"""What stands per message, such as the hops behind it, counts up to here: more would not fit everywhere."""
 
 
-def encode(packet: Packet, messages: Catalogue, names: Sequence[str]) -> dict[str, Any]:
-    """A packet as plain data, with ids and names instead of numbers."""
+class Ids(StructuralType):
+    """Whoever knows messages by their ids: a catalogue, or a driver that hears of messages for the first time."""
+
+    def by_id(self, message_id: str, /) -> Message | None:
+        """The message with this id; None if the reader cannot make anything of it."""
+        ...
+
+
+def encode(
+    packet: Packet, messages: Catalogue, names: Sequence[str] | Mapping[int, str], unsaid: MessageSet = 0
+) -> dict[str, Any]:
+    """A packet as plain data, with ids and names instead of numbers; ``unsaid`` messages are left out of its sets."""
+    said: dict[str, Callable[[Any], Any]] = {
+        "messages": lambda value: [messages[number].id for number in members(value & ~unsaid)],
+        "per message": lambda value: [min(each, _FARTHEST) for each in value],
+        "node": lambda value: names[value],
+        "nodes": lambda value: [names[node] for node in members(value)],
+    }
 
     def outside(value: Any, hint: Any) -> Any:
         mark, inner = _shape(hint)
-        if mark == "messages":
-            return [messages[number].id for number in members(value)]
-        if mark == "node":
-            return names[value]
-        if mark == "nodes":
-            return [names[node] for node in members(value)]
+        if mark in said:
+            return said[mark](value)
+        if mark == "record":
+            return {field: outside(getattr(value, field), part) for field, part in inner}
         if inner and isinstance(value, dict):
             return {outside(key, inner[0]): outside(each, inner[1]) for key, each in value.items()}
         if inner:
@@ -53,17 +72,30 @@ def encode(packet: Packet, messages: Catalogue, names: Sequence[str]) -> dict[st
     return plain
 
 
-def decode(plain: Mapping[str, Any], messages: Catalogue, numbers: Mapping[str, int]) -> Packet:
-    """The packet that :func:`encode` made plain."""
+def decode(
+    plain: Mapping[str, Any], messages: Ids, numbers: Mapping[str, int], without: frozenset[str] = frozenset()
+) -> Packet:
+    """The packet that :func:`encode` made plain; ids that the reader wants nothing to do with are left out."""
+
+    def listed(ids: Any) -> Iterator[tuple[int, int]]:
+        for place, each in enumerate(ids):
+            message = None if each in without else messages.by_id(each)
+            if message is not None:
+                yield message.number, place
+
+    read: dict[str, Callable[[Any], Any]] = {
+        "messages": lambda value: _together(number for number, _ in listed(value)),
+        "per message": lambda value: _in_order(value, listed(plain["messages"])),
+        "node": lambda value: numbers[value],
+        "nodes": lambda value: _together(numbers[name] for name in value),
+    }
 
     def inside(value: Any, hint: Any) -> Any:
         mark, inner = _shape(hint)
-        if mark == "messages":
-            return sum(messages.by_id(message).bit for message in value)
-        if mark == "node":
-            return numbers[value]
-        if mark == "nodes":
-            return sum(1 << numbers[name] for name in value)
+        if mark in read:
+            return read[mark](value)
+        if mark == "record":
+            return hint(**{field: inside(value[field], part) for field, part in inner})
         if inner and isinstance(value, dict):
             return {inside(key, inner[0]): inside(each, inner[1]) for key, each in value.items()}
         if inner:
@@ -74,8 +106,21 @@ def decode(plain: Mapping[str, Any], messages: Catalogue, numbers: Mapping[str, 
     return kind(**{field: inside(plain[field], hint) for field, hint in _fields(kind).items()})
 
 
+def _together(numbers: Iterable[int]) -> int:
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found
+
+
+def _in_order(values: Any, listed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """What stands per message, in the order of the reader's numbers: highest first."""
+    checked = msgspec.convert(values, tuple[Annotated[int, msgspec.Meta(ge=0, le=_FARTHEST)], ...])
+    return tuple(checked[place] for _, place in sorted(listed, reverse=True))
+
+
 @cache
-def _fields(kind: type[Packet]) -> dict[str, Any]:
+def _fields(kind: type[Any]) -> dict[str, Any]:
     """The type of each field."""
     return get_type_hints(kind, include_extras=True)
 
@@ -85,8 +130,15 @@ def _shape(hint: Any) -> tuple[str, tuple[Any, ...]]:
     """What an annotation says that a value holds; and, of a container of such values, the types of its parts."""
     if get_origin(hint) is Annotated:
         return next((mark for mark in get_args(hint)[1:] if isinstance(mark, str)), ""), ()
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        fields = {name: _fields(hint)[name] for name in hint.__struct_fields__}
+        return ("record", tuple(fields.items())) if any(map(_holds_numbers, fields.values())) else ("", ())
     inner = get_args(hint) if get_origin(hint) in (tuple, dict) else ()
-    return "", inner if any(_shape(part) != ("", ()) for part in inner if part is not Ellipsis) else ()
+    return "", inner if any(map(_holds_numbers, inner)) else ()
+
+
+def _holds_numbers(hint: Any) -> bool:
+    return hint is not Ellipsis and _shape(hint) != ("", ())
 
 
 def _parts(inner: tuple[Any, ...], many: int) -> tuple[Any, ...]:

@@ -170,6 +170,9 @@ class Protocol:
 
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
+    exchanges_once: ClassVar[bool] = False
+    """Whether what comes up while a contact lasts has to wait for the next one. Devices that stay together for long
+    then end the contact and begin another now and then; in a simulation contacts are as the trace has them."""
     unnamed: ClassVar[frozenset[str]] = frozenset()
     """Parameters that ``prepare`` computes from the contacts and that are too long for the name of a run."""
 
@@ -231,6 +234,16 @@ class Protocol:
 
     def timer(self, tag: str, now: float) -> None:
         """A timer that was set has run out."""
+
+    def check(self, packet: Packet) -> None:
+        """Refuse, by a ``PeerError``, what no honest device sends: asked by drivers whose packets come from strangers.
+
+        Types have been looked after; what remains are values that only the system knows to be wrong.
+        """
+
+    def surrender(self, among: MessageSet, now: float) -> MessageSet:  # noqa: ARG002
+        """Storage is short: let go of the copy of the lowest rank among these messages; which one went, if any."""
+        return 0
 
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
         """What this device has counted of itself by the end of a run, for studies; summed over devices by name."""

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
+from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
 from hunet.social.utility import ATTRIBUTES, Forecasts, Surroundings
 
@@ -102,7 +102,7 @@ class Advertisement(Control, frozen=True, gc=False):
 class Transfer(Data, frozen=True, gc=False):
     """DATA of Fig. 2; with ``replica`` the receiver becomes the carrier, without it only its application gets it."""
 
-    hops: tuple[int, ...]
+    hops: PerMessage
     """Transmissions behind each message, this one included; highest number first."""
     replica: bool
 
@@ -232,6 +232,16 @@ class SocialCast(Protocol):
                     self.driver.removed(self.driver.messages[number], "handover")
                 else:
                     self._put_back(number, hops - 1)
+
+    def surrender(self, among: MessageSet, now: float) -> MessageSet:
+        self._bury_the_dead(now)
+        for arrival, (number, _) in self.copies.items():  # the copy that came in first goes
+            if among >> number & 1:
+                del self.copies[arrival]
+                self._forget_copy(number, arrival)
+                self.driver.removed(self.driver.messages[number], "overflow")
+                return 1 << number
+        return 0
 
     # Steps --------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hunet.social.subscription_table import SubscriptionTable, utility
 
 if TYPE_CHECKING:
-    from hunet.model import Message, Topic
+    from hunet.model import Message, MessageSet, Topic
     from hunet.protocols.contract import Driver
 
 __all__ = ["Copy", "Entry", "UtilityBuffer"]
@@ -80,6 +80,16 @@ class UtilityBuffer:
         expiries = self._expiries
         while expiries and expiries[0][0] < now:
             self.remove(heappop(expiries)[1], "expired")
+
+    def lowest(self, among: MessageSet, now: float) -> int | None:
+        """Of the messages in a set, the one that would go first, if any is held."""
+        ranks = [
+            (utility(self._table.matches(topic), created, now), created, number)
+            for topic, entries in self.by_topic.items()
+            for created, number in entries
+            if among >> number & 1
+        ]
+        return min(ranks)[2] if ranks else None
 
     def _lowest(self, now: float) -> int:
         """The message that goes; what matches nothing has no utility and goes first, the oldest of it before others."""

@@ -63,11 +63,19 @@ class Surroundings:
         return Sample(change, near | passed, max(0.0, 1 - self.transmissions / self._battery))
 
 
-ATTRIBUTES: dict[str, Callable[[Sample, str], float]] = {
-    "cdc": lambda sample, topic: sample.change,  # noqa: ARG005
-    "col": lambda sample, topic: 1.0 if topic in sample.near else 0.0,
-    "battery": lambda sample, topic: sample.battery,  # noqa: ARG005
-}
+def _change(sample: Sample, topic: str) -> float:  # noqa: ARG001
+    return sample.change
+
+
+def _colocation(sample: Sample, topic: str) -> float:
+    return 1.0 if topic in sample.near else 0.0
+
+
+def _battery(sample: Sample, topic: str) -> float:  # noqa: ARG001
+    return sample.battery
+
+
+ATTRIBUTES: dict[str, Callable[[Sample, str], float]] = {"cdc": _change, "col": _colocation, "battery": _battery}
 """Each attribute by name: from what is seen, and an interest, to a number between 0 and 1."""
 
 _PER_INTEREST = frozenset({"col"})

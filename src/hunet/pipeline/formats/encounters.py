@@ -2,10 +2,12 @@
 
 JSON lines, one per contact that has ended, appended as it ends::
 
-    {"node": "ann", "peer": "bob", "start": 1700000000.25, "end": 1700000360.5}
+    {"device": "ann", "met": "bob", "start": 1700000000.25, "end": 1700000360.5}
 
-Times are Unix seconds by the node's own clock; other keys are ignored. Each node keeps its own log, so a contact stands
-in two of them, a little apart: joining contacts that overlap makes one of the two.
+``device`` is the node whose log it is; both names are pseudonyms, unless its owner wants otherwise. Times are Unix
+seconds by the node's own clock; other keys are ignored. Each node keeps its own log, so a contact stands in two of
+them, a little apart: joining contacts that overlap makes one of the two. For that, all logs must call a device by the
+same pseudonym.
 """
 
 from __future__ import annotations
@@ -23,19 +25,23 @@ __all__ = ["ENCOUNTERS"]
 def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
     from pyspark.sql import functions as sf
 
-    schema = "node string, peer string, start double, end double, broken string"
+    schema = "device string, met string, start double, end double, broken string"
     found = sf.from_json("text", schema, {"columnNameOfCorruptRecord": "broken"})
     problem = sf.when(
         sf.col("_").isNull() | sf.col("_.broken").isNotNull(), sf.lit("is not a JSON object of an encounter")
     )
-    for name in ("node", "peer", "start", "end"):
+    for name in ("device", "met", "start", "end"):
         problem = problem.when(sf.col(f"_.{name}").isNull(), sf.lit(f"has no '{name}'"))
+    for name in ("device", "met"):
+        problem = problem.when(sf.trim(f"_.{name}") == "", sf.lit(f"'{name}' is empty"))
+    for name in ("start", "end"):
+        problem = problem.when(sf.abs(f"_.{name}") == float("inf"), sf.lit(f"'{name}' is not a number"))
     return (
         lines.withColumn("_", found)
         .withColumns(
             {
-                "scanner": sf.col("_.node"),
-                "seen": sf.col("_.peer"),
+                "scanner": sf.col("_.device"),
+                "seen": sf.col("_.met"),
                 "start": sf.col("_.start"),
                 "end": sf.col("_.end"),
                 "_problem": problem,
@@ -49,9 +55,9 @@ def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
 
 ENCOUNTERS = Format(
     name="encounters",
-    summary="hunet's own encounter log: JSON lines with node, peer, start, end",
-    example='{"node": "ann", "peer": "bob", "start": 1700000000.25, "end": 1700000360.5}',
-    pattern=r"\{.*\}",
+    summary="hunet's own encounter log: JSON lines with device, met, start, end",
+    example='{"device": "ann", "met": "bob", "start": 1700000000.25, "end": 1700000360.5}',
+    pattern=r"\{.*",  # also a line that a node could not finish
     parse=_parse,
-    tell=lambda head: all('"peer"' in text for _, text in head.lines),
+    tell=lambda head: any('"device"' in text and '"met"' in text for _, text in head.lines),
 )

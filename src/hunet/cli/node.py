@@ -1,0 +1,318 @@
+"""``hunet node`` runs a device; ``publish``, ``subscribe`` and the others talk to one that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hunet.node.control import Remote
+    from hunet.node.mtcp import MtcpPort
+    from hunet.node.node import Node
+
+__all__ = ["log", "node", "peers", "publish", "status", "subscribe", "unsubscribe"]
+
+_PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
+
+Folder = Annotated[
+    Path,
+    typer.Option("--folder", "-d", metavar="DIR", envvar="HUNET_FOLDER", help="The folder of the node."),
+]
+HOME = Path("~/.hunet")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+InGroup = Annotated[
+    str | None,
+    typer.Option("--group", metavar="INVITATION", help="Instead of a topic: a private topic, by its invitation."),
+]
+
+
+def node(
+    folder: Folder = HOME,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", rich_help_panel=_PROTOCOL, help="One of hunet protocols.")
+    ] = "b-sub",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", rich_help_panel=_PROTOCOL, help="A parameter of it; repeat as needed."
+        ),
+    ] = None,
+    listen: Annotated[
+        str,
+        typer.Option(metavar="HOST:PORT", rich_help_panel=_NETWORK, help="Where others connect; port 0 is any port."),
+    ] = ":0",
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST:PORT", rich_help_panel=_NETWORK, help="A device to look for; repeat as needed."),
+    ] = None,
+    beacons: Annotated[
+        bool,
+        typer.Option(
+            "--beacons/--no-beacons", rich_help_panel=_NETWORK, help="Find, and be found, on the local network."
+        ),
+    ] = True,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", rich_help_panel=_NETWORK, help="Beacons on these interfaces only."),
+    ] = None,
+    quota: Annotated[
+        int, typer.Option(metavar="MB", rich_help_panel=_KEEPS, help="How much it carries for others.", min=1)
+    ] = 512,
+    encounters: Annotated[
+        str,
+        typer.Option(metavar="HOW", rich_help_panel=_KEEPS, help="How it notes whom it met: pseudonyms, names or off."),
+    ] = "pseudonyms",
+    trial: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            envvar="HUNET_TRIAL",
+            rich_help_panel=_KEEPS,
+            help="A secret word by which all devices of a trial agree on pseudonyms.",
+        ),
+    ] = None,
+    mtcp: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", rich_help_panel=_NETWORK, help="Take bundles (RFC 9171) over MTCP here."),
+    ] = None,
+    accept_unsigned: Annotated[
+        bool,
+        typer.Option(
+            "--accept-unsigned", rich_help_panel=_NETWORK, help="Sign bundles that are not signed in its own name."
+        ),
+    ] = False,
+    subscribe_to: Annotated[
+        list[str] | None,
+        typer.Option("--subscribe", metavar="TOPIC", rich_help_panel=_TALK, help="Print messages on a topic."),
+    ] = None,
+    say: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--publish", metavar="TOPIC TEXT", rich_help_panel=_TALK, help="Publish a text."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one device: find others, meet them, and carry publications.
+
+    It runs until it is interrupted. Everything it knows is in its folder, so that it goes on where it stopped.
+
+    Example, in two terminals:
+
+    hunet node -d bob --listen 127.0.0.1:4000 --subscribe news
+
+    hunet node -d ann --peer 127.0.0.1:4000 --publish news "hello"
+    """
+    import asyncio
+
+    from hunet.cli.settings import split_setting
+    from hunet.model import ConfigurationError
+    from hunet.node.discovery import Beacons
+    from hunet.node.gateway import Gateway
+    from hunet.node.holdings import Quotas
+    from hunet.node.mtcp import MtcpPort, parse_address
+    from hunet.node.node import Node
+
+    if encounters not in ("pseudonyms", "names", "off"):
+        raise ConfigurationError(f"--encounters {encounters}: write pseudonyms, names or off")
+    whole = quota << 20
+    device = Node(
+        folder.expanduser(),
+        protocol,
+        dict(split_setting(text) for text in settings or []),
+        listen=listen,
+        beacons=False,
+        peers=peer or (),
+        discoveries=[Beacons(interface)] if beacons else [],
+        quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
+        encounters=encounters,  # type: ignore[arg-type]
+        trial=trial,
+    )
+    port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))
+    asyncio.run(_run(device, port, subscribe_to or [], say, as_json))
+
+
+async def _run(
+    device: Node, port: MtcpPort | None, topics: list[str], say: tuple[str, str] | None, as_json: bool
+) -> None:
+    import asyncio
+    import logging
+    import signal
+    from contextlib import nullcontext
+
+    from hunet.node.control import Control
+
+    logging.basicConfig(level=logging.WARNING, format="hunet: %(message)s")
+    async with device, Control(device) as control, port or nullcontext():
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        typer.echo(f"{device.device} runs {device.protocol} at {device.address}", err=True)
+        if port is not None:
+            typer.echo(f"it takes bundles over MTCP at {port.host}:{port.port}", err=True)
+        waiting = [asyncio.ensure_future(each) for each in (stop.wait(), control.stopped(), device.failure())]
+        followed = [asyncio.ensure_future(_print(device, topic, as_json)) for topic in topics]
+        try:
+            if say:
+                await device.publish(*say)
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in [*waiting, *followed]:
+                each.cancel()
+            await asyncio.gather(*waiting, *followed, return_exceptions=True)
+
+
+async def _print(device: Node, topic: str, as_json: bool) -> None:
+    from hunet.node.control import plain_delivery
+
+    async for delivery in device.subscribe(topic):
+        _show(plain_delivery(delivery) | {"name": device.book.call(delivery.author)}, as_json)
+
+
+def publish(
+    topic: Annotated[str | None, typer.Argument(help="What it is about.")] = None,
+    text: Annotated[str | None, typer.Argument(help="What to say.")] = None,
+    file: Annotated[Path | None, typer.Option(metavar="FILE", help="Instead of a text: the content of a file.")] = None,
+    ttl: Annotated[str, typer.Option(metavar="TIME", help="For how long it is carried: 90s, 30m, 12h, 7d.")] = "1d",
+    receipts: Annotated[
+        bool, typer.Option("--receipts", help="Ask subscribers' devices to tell that they have it.")
+    ] = False,
+    group: InGroup = None,
+    folder: Folder = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """Publish a text or a file by the node that is running; prints its id when it is safe on the disk.
+
+    Example: hunet publish news "hello" --ttl 12h
+    """
+    import mimetypes
+    from base64 import b64encode
+
+    from hunet.model import ConfigurationError, InputError
+
+    if group and topic and text is None:
+        topic, text = None, topic  # the only word is what to say
+    if bool(topic) == bool(group) or (text is None) == (file is None):
+        raise ConfigurationError("write TOPIC and TEXT, TOPIC --file FILE, or --group INVITATION and TEXT")
+    about: dict[str, Any] = {"topic": topic, "group": group, "ttl": _seconds(ttl), "receipts": receipts, "text": text}
+    if file is not None:
+        try:
+            about["base64"] = b64encode(file.read_bytes()).decode()
+        except OSError as error:
+            raise InputError(file, f"cannot be read: {error.strerror}") from None
+        about["content_type"] = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    said = _remote(folder).ask("publish", **about)
+    _answer(said, as_json, said["id"])
+
+
+def subscribe(
+    topic: Annotated[str | None, typer.Argument(help="What to follow.")] = None,
+    group: InGroup = None,
+    count: Annotated[int | None, typer.Option(metavar="N", help="End after so many messages.", min=1)] = None,
+    folder: Folder = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """Follow a topic: one line for each message, as they come, until it is interrupted.
+
+    The subscription holds when this ends: what comes meanwhile is printed next time. See hunet unsubscribe.
+    """
+    from hunet.model import ConfigurationError
+
+    if bool(topic) == bool(group):
+        raise ConfigurationError("write TOPIC, or --group INVITATION")
+    for delivery in _remote(folder).follow(topic or "", group=group or "", most=count):
+        _show(delivery, as_json)
+
+
+def unsubscribe(
+    topic: Annotated[str | None, typer.Argument(help="What to follow no longer.")] = None,
+    group: InGroup = None,
+    folder: Folder = HOME,
+) -> None:
+    """Follow a topic no longer."""
+    _remote(folder).ask("unsubscribe", topic=topic, group=group)
+
+
+def peers(folder: Folder = HOME, as_json: AsJson = False) -> None:
+    """Show who is in reach now."""
+    found = _remote(folder).ask("peers")
+    lines = [
+        f"{each['name']}  {each['device']}" + ("" if each["same_protocol"] else "  (other protocol)") for each in found
+    ]
+    _answer(found, as_json, "\n".join(lines) or "nobody is in reach")
+
+
+def status(
+    receipts: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only how many subscribers are known to have a publication.")
+    ] = None,
+    folder: Folder = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """Show how the node fares: what it holds, and what it has counted."""
+    remote = _remote(folder)
+    if receipts:
+        many = remote.ask("receipts", id=receipts)
+        _answer(many, as_json, f"at least {many} subscribers have it")
+        return
+    found = remote.ask("status")
+    rows = {**{key: value for key, value in found.items() if key != "counters"}, **found["counters"]}
+    rows["subscriptions"] = ", ".join(found["subscriptions"]) or "none"
+    _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
+
+
+def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
+    """Show whom the device has met, from when to when.
+
+    With --json it prints an object on a line for each encounter that has ended, which is what hunet trace import reads.
+    Devices that share the word of a trial (hunet node --trial), or note names, make one trace of their logs.
+    """
+    import json
+    from datetime import UTC, datetime
+
+    for each in _remote(folder).ask("log"):
+        if as_json:
+            if each["end"] is not None:
+                typer.echo(json.dumps(each))
+        else:
+            began = datetime.fromtimestamp(each["start"], UTC).strftime("%Y-%m-%d %H:%M:%S")
+            lasted = "still there" if each["end"] is None else f"{each['end'] - each['start']:.0f} s"
+            typer.echo(f"{began}  {each['met']}  {lasted}")
+
+
+def _remote(folder: Path) -> Remote:
+    from hunet.node.control import Remote
+
+    return Remote(folder.expanduser())
+
+
+def _answer(found: Any, as_json: bool, text: str) -> None:
+    import json
+
+    typer.echo(json.dumps(found) if as_json else text)
+
+
+def _show(delivery: dict[str, Any], as_json: bool) -> None:
+    import json
+    import sys
+
+    if as_json:
+        typer.echo(json.dumps(delivery))
+    else:
+        said = delivery.get("text")
+        if said is None:
+            said = f"({delivery['content_type']}, {len(delivery['base64']) * 3 // 4} bytes; see --json)"
+        typer.echo(f"{delivery['topic']}  {delivery['name']}: {said}")
+    sys.stdout.flush()
+
+
+def _seconds(text: str) -> float:
+    from hunet.model import ConfigurationError
+
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+    try:
+        return float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
+    except ValueError:
+        raise ConfigurationError(f"--ttl {text}: write a number and s, m, h or d, as in 12h") from None

@@ -1,0 +1,218 @@
+"""What a device knows of messages and devices, by number; what it holds of them; and how much that may be.
+
+Messages and devices have numbers that only this device knows; they stay the same over restarts because the state of
+its protocol is full of them. Messages that a neighbour only speaks of get a number as well, up to a limit. Headers are
+in memory, contents on the disk.
+
+Of two devices, protocols let the one with the lower number go first, or name a community after it: so all must agree
+on who is lower. The number of a device is the beginning of its key, which is as good as drawn by lot; where somebody
+has that number already, it is one nearby that keeps the order of the keys.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError, members
+from hunet.node.identity import device_key
+from hunet.node.store import Header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hunet.node.publication import Publication
+    from hunet.node.store import Store
+
+__all__ = ["MOST_SPOKEN_OF", "Holdings", "Quotas"]
+
+MOST_SPOKEN_OF = 100_000
+"""Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
+_MOST_DEVICES = 10_000
+_NUMBERS = 1 << 16
+"""Numbers for devices; a set of devices is as many bits long."""
+_DATA_BYTES = 2 << 20
+"""Publications in a data frame are not longer than this together, if one alone is not."""
+_ID = re.compile(r"[a-z2-7]{26}")
+
+
+class Quotas(msgspec.Struct, frozen=True):
+    """How many bytes of others' publications a device carries: in all, on one topic, from one neighbour.
+
+    ``total`` is also what its own publications may take.
+    """
+
+    total: int = 512 << 20
+    topic: int = 256 << 20
+    neighbour: int = 256 << 20
+
+
+class Holdings:
+    """The numbers of messages and devices, and what of them is held. Also what packets are read with (``codec``)."""
+
+    def __init__(self, device: str, store: Store, quotas: Quotas) -> None:
+        self._store, self._quotas = store, quotas
+        self.messages = Catalogue()
+        self.names: dict[Node, str] = dict(store.devices())
+        """Devices by number."""
+        self._numbers = {name: number for number, name in self.names.items()}
+        self._in_order = sorted((device_key(name), name) for name in self._numbers)
+        self._unwritten: list[str] = []
+        self.node = self.number_of(device)
+        self.held: MessageSet = 0
+        """The messages that the protocol holds."""
+        self.more: dict[int, int] = {}
+        """Of those with several copies, how many more than one."""
+        self._givers: dict[int, Node] = {}
+        self._bytes: dict[tuple[str, Any], int] = {}
+        """Bytes held in all, by topic and by giver."""
+        self._spoken_of = 0
+        self._largest = 1
+
+    def load(self) -> None:
+        """Read the headers of all messages: one pass over the store."""
+        for header in self._store.headers():
+            if header.number > len(self.messages):
+                self.messages.skip(header.number)
+            self._remember(header)
+        self.messages.skip(int((self._store.fact("next") or b"0").decode()))
+
+    def commit(self) -> None:
+        """Everything is on the disk when this returns."""
+        for name in self._unwritten:
+            self._store.add_device(self._numbers[name], name)
+        self._store.set_fact("next", str(len(self.messages)).encode())
+        self._store.commit()
+        self._unwritten.clear()
+
+    # Numbers ----------------------------------------------------------------------------------------------------------
+
+    def number_of(self, device: str) -> Node:
+        """The number of a device, for good."""
+        number = self._numbers.get(device)
+        if number is None:
+            number = self._numbers[device] = self._free_number(device_key(device))
+            self.names[number] = device
+            insort(self._in_order, (device_key(device), device))
+            self._unwritten.append(device)
+        return number
+
+    def _free_number(self, key: bytes) -> Node:
+        """A number for a key: the one that it begins with, or the nearest that keeps the order, or just the nearest."""
+        place = bisect_left(self._in_order, (key, ""))
+        low = self._numbers[self._in_order[place - 1][1]] if place else -1
+        high = self._numbers[self._in_order[place][1]] if place < len(self._in_order) else _NUMBERS
+        wish = int.from_bytes(key[:2])
+        nearest = min(max(wish, low + 1), high - 1)
+        if low < nearest < high:
+            return nearest
+        return min((number for number in range(_NUMBERS) if number not in self.names), key=lambda n: abs(n - wish))
+
+    def __getitem__(self, device: str) -> Node:
+        """The number of a device that somebody speaks of."""
+        try:
+            if device not in self._numbers and len(self.names) >= _MOST_DEVICES:
+                raise PeerError("speaks of too many devices")
+            return self.number_of(device)
+        except (ValueError, TypeError, AttributeError):
+            raise PeerError("speaks of devices that cannot be") from None
+
+    def by_id(self, message_id: str, /) -> Message | None:
+        """A message that somebody speaks of, whether it is here or not; None if there are too many of those."""
+        if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
+            raise PeerError("speaks of messages that cannot be")
+        if not self.messages.knows(message_id):
+            if self._spoken_of >= MOST_SPOKEN_OF:
+                return None
+            self._spoken_of += 1
+        return self.messages.reserve(message_id)
+
+    def add(self, publication: Publication, size: int, giver: Node) -> Message:
+        """Number a publication for good."""
+        about = publication
+        number, author = self.messages.reserve(about.id).number, self.number_of(about.author)
+        header = Header(number, about.id, about.topic, author, about.created, about.ttl, size, giver)
+        self._store.add_message(header)
+        return self._remember(header)
+
+    def _remember(self, header: Header) -> Message:
+        message = self.messages.add(header.id, header.topic, header.author, header.created, header.size, header.ttl)
+        if header.giver != self.node:
+            self._givers[message.number] = header.giver
+        self._largest = max(self._largest, header.size)
+        return message
+
+    # What is held -----------------------------------------------------------------------------------------------------
+
+    def holds(self, number: int) -> bool:
+        """Whether the protocol holds a copy of a message."""
+        return bool(self.held >> number & 1)
+
+    def hold(self, number: int) -> None:
+        """It has one more copy."""
+        if self.holds(number):
+            self.more[number] = self.more.get(number, 0) + 1
+        else:
+            self.held |= 1 << number
+            self._weigh(number, 1)
+
+    def let_go(self, number: int) -> None:
+        """It has one less."""
+        if self.more.get(number, 0) > 1:
+            self.more[number] -= 1
+        elif number in self.more:
+            del self.more[number]
+        elif self.holds(number):
+            self.held ^= 1 << number
+            self._weigh(number, -1)
+
+    def restore(self, held: MessageSet, more: dict[int, int]) -> None:
+        """Hold what was held when the state was written."""
+        self.held, self.more = held, more
+        for number in members(held):
+            self._weigh(number, 1)
+
+    @property
+    def held_bytes(self) -> int:
+        """How long all that is held is."""
+        return self._bytes.get(("total", None), 0)
+
+    def _weigh(self, number: int, sign: int) -> None:
+        message = self.messages[number]
+        giver = self._givers.get(number, self.node)
+        for key in (("total", None), ("topic", message.topic), ("neighbour", giver)):
+            self._bytes[key] = self._bytes.get(key, 0) + sign * message.size
+
+    # Quotas -----------------------------------------------------------------------------------------------------------
+
+    def check_room(self, size: int) -> None:
+        """Refuse a publication of this device's own that does not fit any more."""
+        own = self._bytes.get(("neighbour", self.node), 0)
+        if own + size > self._quotas.total:
+            raise OutputError(
+                f"{own} bytes of own publications are still carried, {size} more exceed the quota of "
+                f"{self._quotas.total}: wait until some are out of date, or give the node a larger quota"
+            )
+
+    def excess(self) -> Iterator[tuple[str, MessageSet, int]]:
+        """Quotas that are exceeded: which, by which messages, and by how many bytes. Own ones are not in question."""
+        for (what, whom), size in list(self._bytes.items()):
+            quota: int = getattr(self._quotas, what)
+            if size > quota and (what, whom) != ("neighbour", self.node):
+                yield what, self._others(what, whom), size - quota
+
+    def _others(self, what: str, whom: Any) -> MessageSet:
+        found = 0
+        for number, giver in self._givers.items():
+            if self.holds(number) and (
+                what == "total" or whom == (giver if what == "neighbour" else self.messages[number].topic)
+            ):
+                found |= 1 << number
+        return found
+
+    def room(self, most: int) -> int:
+        """How many messages a data frame has room for."""
+        return max(1, min(most, _DATA_BYTES // self._largest))

@@ -1,0 +1,508 @@
+"""Everybody in reach: sightings become sessions, sessions become links, and there is one link with each device.
+
+A link is up when an authenticated session stands and both ends have agreed that it is *the* session between them. It
+goes down when the other end closes it, breaks the rules, says nothing for too long, or takes nothing for too long.
+
+How two devices agree
+---------------------
+Either may dial, often both do at the same moment, and after a failure one end may believe in a session that the other
+has lost. So the device whose name sorts first *chooses*, and the other follows, over each new session:
+
+    follower -> chooser   ready
+    chooser  -> follower  keep                          if it has no link with the follower; the link is up
+    chooser  -> follower  ask, id of its link           if it has one
+    follower -> chooser   have                          and the chooser closes the new session
+    follower -> chooser   lost                          and the chooser drops the old link, and says keep
+
+The chooser links only what the follower is ready for, so a follower that never heard of a session has lost it for
+certain: nothing flaps, whatever the order in which things arrive, and a device that was restarted is linked at once.
+
+After that the two exchange data and, when they have nothing to say, signs of life. The first byte of a frame tells
+which of all these it is.
+
+What strangers and bad neighbours can do
+----------------------------------------
+All that they cause us to remember is bounded: handshakes at once (also of one host), links, one incoming frame for
+each link, addresses, penalties. Frames are taken no faster than a limit, so that whoever sends faster is slowed down by
+TCP, and outgoing frames wait in the hands of whoever sends them. A device that breaks the rules loses its link and is
+not let in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections import Counter, OrderedDict
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from hunet.model import ConfigurationError, HunetError, PeerError
+from hunet.node.session import PeerFault, Session, SessionLimits, open_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from hunet.node.discovery import Discovery, Sighting
+    from hunet.node.identity import Identity
+    from hunet.node.trust import AddressBook
+
+__all__ = ["Listener", "NeighbourLimits", "Neighbourhood"]
+
+_log = logging.getLogger(__name__)
+
+_DATA, _ALIVE, _READY, _KEEP, _ASK, _HAVE, _LOST = (bytes([kind]) for kind in range(7))
+_SIGNS_OF_LIFE = 20  # that may come at once; an honest device sends one every few seconds
+_LONGEST_RETRY = 60.0
+_LONGEST_PENALTY = 3600.0
+
+
+class Listener(Protocol):
+    """Who is told about links. For each link: one ``link_up``, any number of ``frame``, one ``link_down``."""
+
+    def link_up(self, device: str) -> None:
+        """An authenticated link with this device stands."""
+        ...
+
+    async def frame(self, device: str, data: bytes) -> None:
+        """A frame came. The next one of this device is read when this returns: whoever is slow slows the sender down.
+
+        So do not wait here for something to be sent to that device: if both ends did, with neither of them reading,
+        they would wait for each other. Leave sending to another task.
+
+        Raise :class:`PeerFault` (or another PeerError) to have the link dropped and the reason counted.
+        """
+        ...
+
+    def link_down(self, device: str, reason: str) -> None:
+        """The link is gone; frames that were sent last may not have arrived."""
+        ...
+
+
+class NeighbourLimits(msgspec.Struct, frozen=True):
+    """What a device puts up with from all its neighbours and strangers together."""
+
+    neighbours: int = 64
+    handshakes: int = 32
+    """Connections at once that are not links yet."""
+    handshakes_of_a_host: int = 8
+    dials: int = 16
+    """Attempts to connect at once; and half as many a second in the long run, because beacons can be forged."""
+    frame_bytes: int = 4 << 20
+    handshake_seconds: float = 10.0
+    frames_per_second: float = 2000.0
+    """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
+    penalty_seconds: float = 30.0
+    """How long a device that broke the rules is not let in again; doubled each time."""
+    remembered: int = 1024
+    """Addresses and penalties that are kept in mind."""
+
+
+_LIMITS = NeighbourLimits()
+
+
+class _Link:
+    """One neighbour."""
+
+    def __init__(self, session: Session, task: asyncio.Task[None]) -> None:
+        self.session, self.task, self.sent = session, task, time.monotonic()
+        self.reason = ""
+        self.gone = asyncio.Event()
+
+    def end(self, reason: str) -> None:
+        """Has the task that serves the link end it, for the first reason given."""
+        self.reason = self.reason or reason
+        self.session.abort()
+
+
+class Neighbourhood:
+    """The links of this device; ``await start(listener)`` begins, ``await close()`` ends them all."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        book: AddressBook,
+        discoveries: Iterable[Discovery] = (),
+        listen: tuple[str, int] = ("", 0),
+        keepalive: float = 10.0,
+        silence: float = 30.0,
+        limits: NeighbourLimits = _LIMITS,
+    ) -> None:
+        if not 0 < keepalive < silence:
+            raise ConfigurationError(f"a sign of life every {keepalive:g} s and patience for {silence:g} s cannot work")
+        self.identity, self.book = identity, book
+        self.refused: Counter[str] = Counter()
+        """How often something of a peer was refused, by reason."""
+        self._discoveries, self._listen = list(discoveries), listen
+        self._keepalive, self._limits = keepalive, limits
+        self._session_limits = SessionLimits(limits.frame_bytes + 1, limits.handshake_seconds, silence)
+        self._links: dict[str, _Link] = {}
+        self._open: set[bytes] = set()  # the ids of sessions that are links, or may become one
+        self._choosing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._shaking_hands: Counter[str] = Counter()
+        self._dialling: set[str] = set()
+        self._dials = _Allowance(limits.dials / 2, 2.0 * limits.dials)
+        self._met: _Bounded[str, str] = _Bounded(limits.remembered)  # whom a sighting turned out to be
+        self._retry: _Bounded[tuple[str, int], _Pause] = _Bounded(limits.remembered)
+        self._penalties: _Bounded[str, _Pause] = _Bounded(limits.remembered)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._listener: Listener
+
+    async def start(self, listener: Listener) -> None:
+        """Listens, looks around, and tells the listener from now on; ConfigurationError if the address is taken."""
+        self._listener = listener
+        self._server = await _serve_at(*self._listen, self._accepted)
+        for number, discovery in enumerate(self._discoveries):
+            try:
+                await discovery.start(self.address[1])
+            except BaseException:
+                for started in self._discoveries[:number]:
+                    await started.close()
+                self._discoveries = []
+                await self.close()
+                raise
+            self._spawn(self._look(discovery))
+
+    async def close(self) -> None:
+        """Ends all links, with "closing" as the reason, and everything else."""
+        if self._server is not None:
+            self._server.close()
+        for discovery in self._discoveries:
+            await discovery.close()
+        for link in self._links.values():
+            link.reason = link.reason or "closing"
+        while self._tasks:  # one of them may just have accepted a connection
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where this device accepts connections."""
+        assert self._server is not None, "not started"
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return host, port
+
+    def devices(self) -> list[str]:
+        """Everybody who is linked, in the order in which they came."""
+        return list(self._links)
+
+    async def send(self, device: str, frame: bytes) -> None:
+        """Sends a frame, and returns when there is room for the next; PeerFault if the device is gone or goes away."""
+        link = self._links.get(device)
+        if link is None or link.reason:
+            raise PeerFault("not linked")
+        if len(frame) > self._limits.frame_bytes:
+            raise ValueError(f"a frame of {len(frame)} bytes; the limit is {self._limits.frame_bytes}")
+        await self._say(link, _DATA + frame)
+
+    async def drop(self, device: str, reason: str) -> None:
+        """Ends a link, if there is one; when this returns the listener has been told.
+
+        (Called by the listener while it takes a frame of that device, it is told afterwards.)
+        """
+        link = self._links.get(device)
+        if link is not None:
+            link.end(reason)
+            if link.task is not asyncio.current_task():
+                await link.gone.wait()
+
+    # Dialling and being dialled
+
+    async def _look(self, discovery: Discovery) -> None:
+        async for sighting in discovery:
+            self._sighted(sighting)
+
+    def _sighted(self, sighting: Sighting) -> None:
+        """Dials, unless that is being done, or was done in vain a moment ago, or the device is linked already."""
+        who = sighting.short_id or f"{sighting.host} {sighting.port}"
+        pause = self._retry.get((sighting.host, sighting.port))
+        if (
+            who not in self._dialling
+            and len(self._dialling) < self._limits.dials
+            and self._met.get(who) not in self._links
+            and self._met.get(who) != self.identity.device
+            and (pause is None or pause.over)
+            and self._dials.left >= 1
+        ):
+            self._dials.use()
+            self._dialling.add(who)
+            self._spawn(self._dial(sighting, who))
+
+    async def _dial(self, sighting: Sighting, who: str) -> None:
+        address, link = (sighting.host, sighting.port), None
+        try:
+            async with asyncio.timeout(self._limits.handshake_seconds):
+                reader, writer = await asyncio.open_connection(*address)
+            link = await self._establish(reader, writer, initiator=True, who=who)
+        except (OSError, TimeoutError, ValueError):  # ValueError: a host that is no host
+            pass
+        finally:
+            self._dialling.discard(who)
+        if link is not None or self._met.get(who) in self._links:
+            self._retry.pop(address, None)
+        else:
+            self._retry[address] = _longer(self._retry.get(address), 1.0, _LONGEST_RETRY)
+        if link is not None:
+            await self._serve(link)
+
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host = str((writer.get_extra_info("peername") or ("",))[0])
+        hands = self._shaking_hands
+        if hands[host] >= self._limits.handshakes_of_a_host or hands.total() >= self._limits.handshakes:
+            self.refused["too many handshakes"] += 1
+            writer.transport.abort()
+        else:
+            hands[host] += 1
+            self._spawn(self._answer(reader, writer, host))
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
+        try:
+            link = await self._establish(reader, writer, initiator=False)
+        finally:
+            self._shaking_hands[host] -= 1
+            self._shaking_hands += Counter()  # forgets hosts at zero
+        if link is not None:
+            await self._serve(link)
+
+    async def _establish(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, initiator: bool, who: str = ""
+    ) -> _Link | None:
+        """A link over a fresh connection; None if it came to nothing, and then it is closed and counted."""
+        try:
+            session = await open_session(reader, writer, self.identity, initiator, self._session_limits)
+        except PeerFault as fault:
+            self.refused[fault.reason] += 1
+            return None
+        if who:
+            self._met[who] = session.device
+        unwelcome = self._unwelcome(session.device)
+        if unwelcome:
+            self.refused[unwelcome] += 1
+            await session.close()
+            return None
+        link = None
+        self._open.add(session.id)
+        try:
+            async with asyncio.timeout(self._limits.handshake_seconds):
+                link = await self._agree(session)
+        except TimeoutError:
+            self.refused["slow handshake"] += 1
+        except PeerFault as fault:
+            self._blame(session.device, fault)
+        finally:
+            if link is None:
+                self._open.discard(session.id)
+                await session.close()
+        return link
+
+    def _unwelcome(self, device: str) -> str:
+        """Why a device is not let in; nothing if it is."""
+        penalty = self._penalties.get(device)
+        if device == self.identity.device:
+            return "ourselves"
+        if self.book.blocked(device):
+            return "blocked"
+        if penalty is not None and not penalty.over:
+            return "misbehaved lately"
+        if len(self._links) >= self._limits.neighbours and device not in self._links:
+            return "too many neighbours"
+        return ""
+
+    async def _agree(self, session: Session) -> _Link | None:
+        """The link, if both ends want this session to be theirs (see the head of this file)."""
+        device = session.device
+        choosing = self._choosing.setdefault(device, asyncio.Lock())
+        if self.identity.device < device:
+            if await session.receive() != _READY:
+                raise PeerFault("malformed")
+            async with choosing:
+                while (old := self._links.get(device)) is not None:
+                    await session.send(_ASK + old.session.id)
+                    answer = await session.receive()
+                    if answer == _LOST:
+                        old.end("lost")
+                    elif answer != _HAVE:
+                        raise PeerFault("malformed")
+                    elif not old.reason:
+                        return None
+                    await old.gone.wait()
+                await session.send(_KEEP)
+                return self._new_link(session)
+        await session.send(_READY)
+        while (frame := await session.receive()) != _KEEP:
+            if frame[:1] != _ASK:
+                raise PeerFault("malformed")
+            await session.send(_HAVE if frame[1:] in self._open else _LOST)
+        async with choosing:
+            while (old := self._links.get(device)) is not None:
+                old.end("replaced")
+                await old.gone.wait()
+            return self._new_link(session)
+
+    def _new_link(self, session: Session) -> _Link:
+        task = asyncio.current_task()
+        assert task is not None
+        link = self._links[session.device] = _Link(session, task)
+        return link
+
+    # Links
+
+    async def _serve(self, link: _Link) -> None:
+        """A link from the first word about it to the last: whatever the listener hears of it, it hears from here."""
+        device = link.session.device
+        alive = self._spawn(self._show_life(link))
+        try:
+            try:
+                self.book.saw(device, time.time())
+            except HunetError as error:  # a full disk is no reason to be alone
+                _log.warning("%s", error)
+            self._listener.link_up(device)
+            await self._take_frames(link)
+        except PeerFault as fault:
+            if not link.reason:
+                link.reason = fault.reason
+                self._blame(device, fault)
+        except PeerError:
+            link.reason = link.reason or "malformed"
+            self._blame(device, PeerFault("malformed"))
+        except Exception:
+            link.reason = link.reason or "our own error"
+            _log.exception("the link with %s is dropped", device)
+        finally:
+            alive.cancel()
+            self._open.discard(link.session.id)
+            del self._links[device]
+            try:
+                self._listener.link_down(device, link.reason)
+            finally:
+                link.gone.set()
+                await link.session.close()
+
+    async def _take_frames(self, link: _Link) -> None:
+        rate = self._limits.frames_per_second
+        frames, signs_of_life = _Allowance(rate, max(1.0, rate)), _Allowance(1.0, _SIGNS_OF_LIFE)
+        while True:
+            frame = await link.session.receive()
+            if frame == _ALIVE:
+                if signs_of_life.use() > 0:
+                    raise PeerFault("flooding")
+            elif frame[:1] == _DATA:
+                await asyncio.sleep(frames.use())
+                if link.reason:
+                    return
+                await self._listener.frame(link.session.device, frame[1:])
+            else:
+                raise PeerFault("malformed")
+
+    async def _show_life(self, link: _Link) -> None:
+        with suppress(PeerFault):  # which the link's own task is about to notice
+            while True:
+                quiet = time.monotonic() - link.sent
+                if quiet >= self._keepalive:
+                    await self._say(link, _ALIVE)
+                else:
+                    await asyncio.sleep(self._keepalive - quiet)
+
+    async def _say(self, link: _Link, frame: bytes) -> None:
+        try:
+            await link.session.send(frame)
+        except PeerFault as fault:
+            link.end(fault.reason)
+            raise
+        link.sent = time.monotonic()
+
+    def _blame(self, device: str, fault: PeerFault) -> None:
+        if fault.hostile:
+            self.refused[fault.reason] += 1
+            self._penalties[device] = _longer(
+                self._penalties.get(device), self._limits.penalty_seconds, _LONGEST_PENALTY
+            )
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("a mistake of ours", exc_info=task.exception())
+
+
+class _Allowance:
+    """So many a second in the long run, and a number at once: a bucket that fills with time."""
+
+    def __init__(self, rate: float, at_once: float) -> None:
+        self._rate, self._most = rate, at_once
+        self._had, self._when = at_once, time.monotonic()
+
+    @property
+    def left(self) -> float:
+        """How many may be taken now; less than none if too many were."""
+        now = time.monotonic()
+        self._had = min(self._most, self._had + (now - self._when) * self._rate)
+        self._when = now
+        return self._had
+
+    def use(self) -> float:
+        """Takes one; how many seconds too early that is."""
+        self._had = self.left - 1.0
+        return max(0.0, -self._had / self._rate)
+
+
+class _Pause(msgspec.Struct, frozen=True):
+    """Until when something is not tried."""
+
+    until: float
+    seconds: float
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() >= self.until
+
+
+def _longer(before: _Pause | None, first: float, longest: float) -> _Pause:
+    """Twice as long as the last time, unless that is long ago."""
+    now = time.monotonic()
+    again = before is not None and now < before.until + longest
+    seconds = min(longest, 2 * before.seconds) if before is not None and again else first
+    return _Pause(now + seconds, seconds)
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class _Bounded(OrderedDict[_Key, _Value]):
+    """A dictionary that forgets what was set longest ago when it has too much to remember."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._most:
+            self.popitem(last=False)
+
+
+async def _serve_at(
+    host: str, port: int, accepted: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
+) -> asyncio.Server:
+    """A server on one port, for IPv4 and IPv6 if no host is given."""
+    try:
+        if not host and socket.has_dualstack_ipv6():
+            with suppress(OSError):
+                both = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+                return await asyncio.start_server(accepted, sock=both)
+        return await asyncio.start_server(accepted, host or "0.0.0.0", port)
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen on {host or '*'}:{port}: {error.strerror}; take another") from None

@@ -1,0 +1,599 @@
+"""One device: it finds the devices around it, meets them, and carries publications for people.
+
+>>> import asyncio, tempfile
+>>> from hunet.node.node import Node
+>>> async def two_devices(folder):
+...     async with Node(f"{folder}/ann", listen="127.0.0.1:0", beacons=False) as ann:
+...         async with Node(f"{folder}/bob", listen="127.0.0.1:0", beacons=False, peers=[ann.address]) as bob:
+...             messages = bob.subscribe("news")
+...             await ann.publish("news", "hello")
+...             return (await anext(messages)).text
+>>> with tempfile.TemporaryDirectory() as folder:
+...     asyncio.run(two_devices(folder))
+'hello'
+
+What a node keeps is in its folder: its key (``key.pem``), whom it knows (``known.toml``), everything else in
+``hunet.db``. While it runs, ``socket`` is where the commands talk to it. One node runs in a folder at a time.
+
+A call of :meth:`Node.publish` returns when the publication is on the disk. A delivery is the application's until it
+asks for the next one, or says ``taken``; what was not taken comes again after a restart. An application that writes
+down the number of the delivery that it dealt with last, and starts again ``after`` it, sees each exactly once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import time
+from contextlib import AsyncExitStack, contextmanager, suppress
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hunet.model import ConfigurationError, Message, OutputError, PeerError, from_mapping, matching_score
+from hunet.node.clock import WEEK, SteadyClock, is_set
+from hunet.node.discovery import Beacons, Discovery, StaticPeers
+from hunet.node.driver import LiveDriver
+from hunet.node.holdings import Quotas
+from hunet.node.identity import Identity, pseudonym
+from hunet.node.neighbourhood import Neighbourhood
+from hunet.node.publication import Group, Publication, PublicationLimits, Refused, read_publication
+from hunet.node.receipts import MOST_AT_ONCE, MOST_OF_ONE, Receipt
+from hunet.node.session import PeerFault
+from hunet.node.store import DamagedError, open_store
+from hunet.node.trust import AddressBook
+from hunet.protocols import protocol_class
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from types import TracebackType
+    from typing import Literal
+
+__all__ = ["DAY", "Delivery", "Node", "Subscription"]
+
+_log = logging.getLogger("hunet.node")
+
+DAY = 86400.0
+_SAVE_EVERY = 5.0
+"""What nobody relies on is written so often (s)."""
+_CLEAN_EVERY = 3600.0
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """A message for the application of this device."""
+
+    number: int
+    """Deliveries are numbered in order; the number never comes twice."""
+    id: str
+    topic: str
+    author: str
+    created: float
+    content: bytes
+    content_type: str
+    hops: int
+    """Transmissions behind it."""
+    delivered: float
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return self.content.decode("utf-8", "replace")
+
+
+class Subscription:
+    """Messages on a topic as they come: ``async for delivery in subscription``. Asking for the next takes the last."""
+
+    def __init__(self, node: Node, topic: str, group: Group | None, after: int) -> None:
+        self.topic = topic
+        self._node, self._group = node, group
+        self._last, self._offered = after, 0
+        self._news = asyncio.Event()
+
+    def __aiter__(self) -> AsyncIterator[Delivery]:
+        return self
+
+    async def __anext__(self) -> Delivery:
+        self.taken()
+        while True:
+            delivery = self._node._next_delivery(self)
+            if delivery is not None:
+                self._offered = delivery.number
+                return delivery
+            if not self._node.running:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+
+    def taken(self) -> None:
+        """The delivery that was handed over last is dealt with, and never comes again."""
+        if self._offered:
+            self._node._take(self._offered)
+            self._offered = 0
+
+    def close(self) -> None:
+        """Stop listening; what comes meanwhile waits, since the subscription holds."""
+        self._offered = 0
+        self._node._forget(self)
+
+    def wake(self) -> None:
+        """There may be something new, or the node has ended."""
+        self._news.set()
+
+
+class Node:
+    """A device; ``async with Node(folder) as node`` runs it.
+
+    ``protocol`` is one of ``hunet protocols``, with its ``parameters``. ``listen`` is the address at which others
+    connect ("" for all, port 0 for any). Devices are found by beacons on the local network unless ``beacons`` is False,
+    at ``peers`` ("host:port"), and by further ``discoveries``. ``encounters`` says how they are noted: by "pseudonyms"
+    that only this device can tell, or all that share the secret word of a ``trial``, by "names", or "off". ``clock``
+    tells the time in seconds since 1970, of which ``pace`` pass in one real second.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        protocol: str = "b-sub",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        listen: str = ":0",
+        beacons: bool = True,
+        peers: Iterable[str] = (),
+        discoveries: Iterable[Discovery] = (),
+        quotas: Quotas | None = None,
+        encounters: Literal["pseudonyms", "names", "off"] = "pseudonyms",
+        trial: str | None = None,
+        clock: Callable[[], float] = time.time,
+        pace: float = 1.0,
+        keepalive: float = 10.0,
+        silence: float = 30.0,
+    ) -> None:
+        self.folder = Path(folder)
+        self.protocol = protocol
+        kind = protocol_class(protocol)
+        self._kind, self._parameters = kind, from_mapping(kind.Parameters, parameters or {})
+        self._listen = _address(listen)
+        self._ways = [*([Beacons()] if beacons else []), *([StaticPeers(peers)] if peers else []), *discoveries]
+        self._quotas, self._encounters, self._trial = quotas, encounters, trial
+        self._wall, self._pace = clock, pace
+        self._patience = (keepalive, silence)
+        self._limits = PublicationLimits()
+        self._stack = AsyncExitStack()
+        self._queues: dict[str, asyncio.Queue[bytes]] = {}
+        self._senders: dict[str, asyncio.Task[None]] = {}
+        self._since: dict[str, float] = {}
+        self._receipts_sent: dict[str, int] = {}
+        self._subscriptions: list[Subscription] = []
+        self._alarm = asyncio.Event()
+        self._failed: asyncio.Future[None] | None = None
+        self.running = False
+
+    # Starting and stopping --------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Node:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(_only_one(self.folder))
+            self.identity = Identity.load_or_create(self.folder / "key.pem")
+            self.book = AddressBook(self.folder / "known.toml")
+            self._failed = asyncio.get_running_loop().create_future()
+            self._load()
+            stack.callback(self._close_store)
+            self._neighbourhood = Neighbourhood(
+                self.identity, self.book, self._ways, self._listen, self._patience[0], self._patience[1]
+            )
+            self.running = True
+            stack.push_async_callback(self._stop)
+            await self._neighbourhood.start(self)
+            self._keeper = asyncio.create_task(self._keep())
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _stop(self) -> None:
+        self.running = False
+        if keeper := getattr(self, "_keeper", None):
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+        await self._neighbourhood.close()
+        if not (self._failed and self._failed.done()):
+            self._save()
+        for subscription in self._subscriptions:
+            subscription.wake()
+
+    def _close_store(self) -> None:
+        try:
+            self._store.close()
+        except OutputError as error:
+            _log.warning("%s", error)
+
+    def _load(self) -> None:
+        path = self.folder / "hunet.db"
+        self._store, problem = open_store(path)
+        known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
+        trusted = known if known < wall + WEEK or not is_set(wall) else 0.0
+        self._clock = SteadyClock(self._wall, since=trusted, pace=self._pace)
+        try:
+            self._driver = self._make_driver()
+        except DamagedError:
+            self._store.abandon()
+            self._store, problem = open_store(path)
+            self._driver = self._make_driver()
+        if problem:
+            _log.warning("%s", problem)
+        self._store.end_encounters()
+        self._store.commit()
+
+    def _make_driver(self) -> LiveDriver:
+        return LiveDriver(
+            self.identity.device,
+            self._kind,
+            self._parameters,
+            self._store,
+            host=self,
+            rng=Random(os.urandom(16)),
+            clock=self._clock,
+            quotas=self._quotas,
+            limits=self._limits,
+        )
+
+    async def failure(self) -> None:
+        """Wait until the node cannot go on (a full disk, a damaged store), and raise why."""
+        assert self._failed is not None, "not started"
+        await asyncio.shield(self._failed)
+
+    def _fail(self, error: Exception) -> None:
+        """The disk does not take what must be written: what is on it is whole, and is where the next start begins."""
+        if self._failed is not None and not self._failed.done():
+            self._failed.set_exception(error)
+            self._failed.exception()  # whoever waits for failure gets it; nobody has to
+        self.running = False
+        for subscription in self._subscriptions:
+            subscription.wake()
+
+    async def _keep(self) -> None:
+        """Let timers ring, and write from time to time what nobody waits for."""
+        saved = cleaned = time.monotonic()
+        try:
+            while True:
+                at = self._driver.next_timer()
+                wait = _SAVE_EVERY if at is None else min(_SAVE_EVERY, max(0.0, (at - self._clock()) / self._pace))
+                self._alarm.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._alarm.wait()
+                at, now = self._driver.next_timer(), time.monotonic()
+                if at is not None and at <= self._clock():
+                    self._driver.tick()
+                if self._driver.dirty and now - saved >= _SAVE_EVERY:
+                    saved = now
+                    self._save()
+                if now - cleaned >= _CLEAN_EVERY:
+                    cleaned = now
+                    self._driver.clean()
+        except Exception as error:  # a disk that takes nothing, or a mistake in a protocol: say so, do not limp on
+            self._fail(error)
+
+    def _save(self) -> None:
+        try:
+            self._driver.save()
+        except DamagedError:
+            raise
+        except OutputError as error:  # nobody has been promised that this is on the disk
+            _log.warning("%s", error)
+
+    # The application --------------------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> str:
+        """The public name of this device."""
+        return self.identity.device
+
+    @property
+    def now(self) -> float:
+        """The time by this node's clock, in seconds since 1970."""
+        return self._clock()
+
+    @property
+    def address(self) -> str:
+        """Where others connect: "host:port"."""
+        host, port = self._neighbourhood.address
+        host = {"::": "127.0.0.1", "0.0.0.0": "127.0.0.1"}.get(host, host)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    async def publish(
+        self,
+        topic: str | Group,
+        content: str | bytes,
+        *,
+        ttl: float = DAY,
+        receipts: bool = False,
+        content_type: str | None = None,
+    ) -> Publication:
+        """Publish on a topic, or to a group; returns when it is on the disk.
+
+        It is carried for ``ttl`` seconds. With ``receipts`` subscribers' devices tell that they have it.
+        """
+        self._check_running()
+        kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
+        said = content.encode() if isinstance(content, str) else content
+        wall, now = self._wall(), self._clock()
+        created = wall if now > wall + WEEK and is_set(wall) else now  # a clock that was far ahead has been put right
+        about: dict[str, Any] = {"created": created, "ttl": ttl, "content_type": kind, "receipts": receipts}
+        if isinstance(topic, Group):
+            publication = topic.seal(self.identity, said, **about, limits=self._limits)
+        else:
+            publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
+        self._driver.publish(publication)  # if this cannot be written nothing has happened
+        self._alarm.set()
+        return publication
+
+    async def bring(self, publication: Publication) -> bool:
+        """Carry a publication that came another way than over a link, in a bundle say; whether it is new here.
+
+        It must have been checked (``read_publication``). It is on the disk when this returns.
+        """
+        self._check_running()
+        if publication.id in self._driver.messages:
+            return False
+        self._driver.publish(publication, brought=True)
+        self._alarm.set()
+        return True
+
+    def subscribe(self, topic: str | Group, after: int = 0) -> Subscription:
+        """Follow a topic, or a group; the subscription holds, over restarts too, until :meth:`unsubscribe`.
+
+        Deliveries up to number ``after`` count as taken.
+        """
+        self._check_running()
+        group = topic if isinstance(topic, Group) else None
+        name = topic.topic if isinstance(topic, Group) else topic
+        if not name:
+            raise ConfigurationError("a subscription needs a topic")
+        matching_score(name, "")  # weights that cannot be are refused here
+        subscription = Subscription(self, name, group, after)
+        self._subscriptions.append(subscription)
+        with self._watched():
+            self._driver.subscribe(name)
+        for earlier in list(self._store.waiting()):
+            if earlier.number <= after and matching_score(name, earlier.topic):
+                self._take(earlier.number)
+        return subscription
+
+    async def unsubscribe(self, topic: str | Group) -> None:
+        """Follow a topic no longer."""
+        self._check_running()
+        with self._watched():
+            self._driver.unsubscribe(topic.topic if isinstance(topic, Group) else topic)
+
+    def subscriptions(self) -> list[str]:
+        """The topics that this device follows."""
+        return self._store.subscriptions()
+
+    def receipts(self, publication: str) -> int:
+        """How many subscribers have a publication, as far as this node has heard."""
+        return self._store.subscribers_of(publication)
+
+    def peers(self) -> list[dict[str, Any]]:
+        """Who is in reach now."""
+        return [
+            {
+                "device": device,
+                "name": self.book.call(device),
+                "since": self._since.get(device),
+                "same_protocol": not link.mute,
+            }
+            for device, link in self._driver.links.items()
+        ]
+
+    def status(self) -> dict[str, Any]:
+        """How this node fares: what it holds, and what it has counted."""
+        holdings = self._driver.holdings
+        role = self._store.fact("role")
+        return {
+            "device": self.device,
+            "address": self.address,
+            "protocol": self.protocol,
+            "role": role.decode() if role else None,
+            "peers": len(self._driver.links),
+            "subscriptions": self.subscriptions(),
+            "held": holdings.held.bit_count(),
+            "held_bytes": holdings.held_bytes,
+            "waiting": sum(1 for _ in self._store.waiting()),
+            "disk_bytes": self._store.bytes_on_disk(),
+            "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
+        }
+
+    def count(self, name: str) -> None:
+        """Add one to a counter of :meth:`status`."""
+        self._driver.count(name)
+
+    def log(self) -> Iterator[dict[str, Any]]:
+        """The encounters of this device, in the order in which they began; those that last have no end.
+
+        Those that have ended are the lines of an encounter log, which ``hunet trace import`` reads.
+        """
+        own = self._noted(self.device)
+        for encounter in self._store.encounters():
+            yield {"device": own, "met": encounter.device, "start": encounter.began, "end": encounter.ended}
+
+    def _check_running(self) -> None:
+        if not self.running:
+            raise ConfigurationError("this node is not running: use it inside 'async with Node(...) as node'")
+
+    # Deliveries -------------------------------------------------------------------------------------------------------
+
+    def _next_delivery(self, subscription: Subscription) -> Delivery | None:
+        if not self.running:
+            return None
+        for waiting in list(self._store.waiting(subscription._last)):
+            subscription._last = waiting.number
+            if not matching_score(subscription.topic, waiting.topic):
+                continue
+            publication = self._read(waiting.message)
+            opened: Any = publication
+            if publication is not None and subscription._group is not None:
+                try:
+                    opened = subscription._group.open(publication)
+                except Refused as refused:
+                    self._driver.count(f"refused: {refused.reason}")
+                    opened = None
+            if publication is None or opened is None:
+                self._take(waiting.number)
+                continue
+            topic = subscription._group.name if subscription._group else publication.topic
+            return Delivery(
+                waiting.number,
+                publication.id,
+                topic,
+                publication.author,
+                publication.created,
+                opened.content,
+                opened.content_type,
+                waiting.hops,
+                waiting.at,
+            )
+        return None
+
+    def _read(self, message: int) -> Publication | None:
+        """A publication from the disk; None if the disk has lost it."""
+        encoded = self._store.content(message)
+        if encoded is not None:
+            with suppress(Refused):
+                return read_publication(encoded, self._driver.messages[message].created, self._limits)
+        self._driver.count("damaged")
+        return None
+
+    def _forget(self, subscription: Subscription) -> None:
+        with suppress(ValueError):
+            self._subscriptions.remove(subscription)
+
+    def _take(self, delivery: int) -> None:
+        if self.running:
+            self._driver.take(delivery)
+
+    # What the driver asks of a node -----------------------------------------------------------------------------------
+
+    def send_frame(self, device: str, frame: bytes) -> None:
+        queue = self._queues.get(device)
+        if queue is not None:
+            queue.put_nowait(frame)
+
+    def delivered(self, message: Message) -> None:
+        for subscription in self._subscriptions:
+            subscription.wake()
+        publication = self._read(message.number)
+        if publication is not None and publication.receipts:
+            self._add_receipt(Receipt.signed(self.identity, publication.id, publication.expires))
+            self._store.commit()
+            self._spread_receipts()
+
+    def link_ready(self, device: str) -> None:
+        self._give_receipts(device)
+
+    def receipts_heard(self, device: str, receipts: list[Any]) -> None:  # noqa: ARG002
+        if len(receipts) > MOST_AT_ONCE:
+            raise PeerError("more receipts than fit into a frame")
+        latest = self._driver.now + self._limits.longest_ttl + self._limits.clock_skew
+        read = [Receipt.read(plain, self._driver.now, latest) for plain in receipts]
+        new = [receipt for receipt in read if receipt is not None and self._add_receipt(receipt)]
+        if new:
+            asyncio.get_running_loop().call_soon(self._spread_receipts)
+
+    def _add_receipt(self, receipt: Receipt) -> bool:
+        return self._store.add_receipt(
+            receipt.publication, receipt.subscriber, receipt.expires, receipt.signature, MOST_OF_ONE
+        )
+
+    def _spread_receipts(self) -> None:
+        for device in list(self._queues):
+            self._give_receipts(device)
+
+    def _give_receipts(self, device: str) -> None:
+        while device in self._queues:
+            news = self._store.receipts(self._receipts_sent.get(device, 0), self._driver.now, MOST_AT_ONCE)
+            if not news:
+                return
+            self._receipts_sent[device] = news[-1][0]
+            self._driver.send_receipts(device, [[*receipt] for _, *receipt in news])
+
+    # What the neighbourhood tells a node ------------------------------------------------------------------------------
+
+    def link_up(self, device: str) -> None:
+        """A link stands."""
+        self._since[device] = self._clock()
+        queue = self._queues[device] = asyncio.Queue()
+        task = asyncio.create_task(self._send_frames(device, queue))
+        self._senders[device] = task
+        if self._encounters != "off":
+            self._store.begin_encounter(self._noted(device), self._clock())
+        with self._watched():
+            self._driver.link_up(device)
+
+    async def frame(self, device: str, data: bytes) -> None:
+        """A frame has come over a link."""
+        with self._watched():
+            self._driver.frame(device, data)
+
+    def link_down(self, device: str, reason: str) -> None:
+        """A link is gone."""
+        _log.info("%s is gone: %s", self.book.call(device), reason)
+        self._since.pop(device, None)
+        self._queues.pop(device, None)
+        self._senders.pop(device).cancel()
+        if self._encounters != "off":
+            self._store.end_encounter(self._noted(device), self._clock())
+        with self._watched():
+            self._driver.link_down(device)
+
+    def _noted(self, device: str) -> str:
+        if self._encounters == "names":
+            return device
+        secret = f"hunet trial: {self._trial}".encode() if self._trial else self.identity.secret("encounters")
+        return pseudonym(device, secret)
+
+    async def _send_frames(self, device: str, queue: asyncio.Queue[bytes]) -> None:
+        with suppress(PeerFault):  # the neighbourhood tells when a link is gone
+            while True:
+                await self._neighbourhood.send(device, await queue.get())
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """What cannot be written while others wait for it to be written ends the node."""
+        try:
+            yield
+        except OutputError as error:
+            self._fail(error)
+            raise
+        finally:
+            self._alarm.set()
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Keep a second node out of a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigurationError(f"{folder}: a node runs here already; give this one another folder") from None
+        yield
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationError(f"'{text}' is no address to listen at; write HOST:PORT, or :PORT for all interfaces")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,411 @@
+"""What a device remembers over a restart, a crash or a flat battery: one SQLite file.
+
+Rules
+-----
+Everything that belongs together is written in one transaction: a message, its content, what became of it and the state
+of the protocol that accepted it. :meth:`Store.commit` returns when it is on the disk (write-ahead log,
+``synchronous=FULL``), and only then is anything acknowledged to anybody.
+
+Headers (who, when, on which topic) are small and are read once, at the start; contents stay on the disk until somebody
+asks for one. A header stays until its message is out of date, also when the content has gone: it is what keeps the
+device from taking the message again.
+
+A file that SQLite cannot read any more is set aside under another name, and what can still be read is copied into a
+new one (:func:`open_store`). A full disk is an :class:`~hunet.model.OutputError`, and leaves what was there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from hunet.model import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["DamagedError", "Encounter", "Header", "Pending", "Store", "open_store"]
+
+_VERSION = 1
+_TABLES = {
+    "facts": "name TEXT PRIMARY KEY, value BLOB",
+    "devices": "number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL",
+    "messages": (
+        "number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, topic TEXT NOT NULL, author INTEGER NOT NULL, "
+        "created REAL NOT NULL, ttl REAL NOT NULL, size INTEGER NOT NULL, giver INTEGER NOT NULL"
+    ),
+    "contents": "number INTEGER PRIMARY KEY, content BLOB NOT NULL, checksum INTEGER NOT NULL",
+    "subscriptions": "topic TEXT PRIMARY KEY, since REAL NOT NULL",
+    "deliveries": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER UNIQUE NOT NULL, topic TEXT NOT NULL, "
+        "hops INTEGER NOT NULL, at REAL NOT NULL, taken INTEGER NOT NULL DEFAULT 0"
+    ),
+    "receipts": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, publication TEXT NOT NULL, subscriber TEXT NOT NULL, "
+        "expires REAL NOT NULL, signature BLOB NOT NULL, UNIQUE (publication, subscriber)"
+    ),
+    "encounters": "number INTEGER PRIMARY KEY, device TEXT NOT NULL, began REAL NOT NULL, ended REAL",
+    "counters": "name TEXT PRIMARY KEY, value INTEGER NOT NULL",
+}
+_INDICES = ("CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",)
+
+
+class Header(NamedTuple):
+    """What is known of a message without its content."""
+
+    number: int
+    id: str
+    topic: str
+    author: int
+    created: float
+    ttl: float
+    size: int
+    giver: int
+    """The device that it came from; the author's own are its author's."""
+
+
+class Pending(NamedTuple):
+    """A delivery that the application has not taken yet."""
+
+    number: int
+    message: int
+    topic: str
+    hops: int
+    at: float
+
+
+class Encounter(NamedTuple):
+    """A time in which another device was in reach."""
+
+    device: str
+    began: float
+    ended: float | None
+
+
+class Store:
+    """One device's memory. Writing collects in a transaction; :meth:`commit` ends it."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self._name = "the store in memory" if path is None else str(path)
+        with self._clear_errors():
+            self._sqlite = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
+            self._sqlite.execute("PRAGMA journal_mode = WAL")
+            self._sqlite.execute("PRAGMA synchronous = FULL")
+            self._sqlite.execute("PRAGMA secure_delete = OFF")
+            for table, columns in _TABLES.items():
+                self._sqlite.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+            for index in _INDICES:
+                self._sqlite.execute(index)
+        version = self.fact("version")
+        if version is None:
+            self.set_fact("version", str(_VERSION).encode())
+        elif version != str(_VERSION).encode():
+            raise OutputError(
+                f"{self._name}: is of version {version.decode()} of the store; this hunet reads {_VERSION}"
+            )
+        self.commit()
+
+    def abandon(self) -> None:
+        """Let go of the file as it is."""
+        self._sqlite.close()
+
+    def close(self) -> None:
+        """Write what is to be written, and let go of the file."""
+        self.commit()
+        self._sqlite.close()
+
+    def commit(self) -> None:
+        """Return when everything so far is on the disk."""
+        with self._clear_errors():
+            if self._sqlite.in_transaction:
+                self._sqlite.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Forget everything since the last commit."""
+        if self._sqlite.in_transaction:
+            self._sqlite.execute("ROLLBACK")
+
+    # Facts and counters ---------------------------------------------------------------------------------------------
+
+    def fact(self, name: str) -> bytes | None:
+        """A value by its name."""
+        row = self._row("SELECT value FROM facts WHERE name = ?", name)
+        return None if row is None else bytes(row[0])
+
+    def set_fact(self, name: str, value: bytes | None) -> None:
+        """Remember a value by its name, or forget it."""
+        if value is None:
+            self._write("DELETE FROM facts WHERE name = ?", name)
+        else:
+            self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counter."""
+        self._write(
+            "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+            name,
+            by,
+        )
+
+    def counters(self) -> dict[str, int]:
+        """All counters by name."""
+        return dict(self._rows("SELECT name, value FROM counters ORDER BY name"))
+
+    # Devices --------------------------------------------------------------------------------------------------------
+
+    def devices(self) -> list[tuple[int, str]]:
+        """Every device that has a number, in order."""
+        return list(self._rows("SELECT number, name FROM devices ORDER BY number"))
+
+    def add_device(self, number: int, name: str) -> None:
+        """Number a device for good."""
+        self._write("INSERT OR IGNORE INTO devices VALUES (?, ?)", number, name)
+
+    # Messages -------------------------------------------------------------------------------------------------------
+
+    def headers(self) -> Iterator[Header]:
+        """Every message that is remembered, in the order of their numbers."""
+        return map(Header._make, self._rows("SELECT * FROM messages ORDER BY number"))
+
+    def add_message(self, header: Header) -> None:
+        """Remember a message."""
+        self._write("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *header)
+
+    def add_content(self, number: int, content: bytes) -> None:
+        """Keep the content of a message."""
+        self._write("INSERT OR REPLACE INTO contents VALUES (?, ?, ?)", number, content, zlib.crc32(content))
+
+    def content(self, number: int) -> bytes | None:
+        """The content of a message, if it is kept and whole."""
+        row = self._row("SELECT content, checksum FROM contents WHERE number = ?", number)
+        return bytes(row[0]) if row is not None and zlib.crc32(row[0]) == row[1] else None
+
+    def kept(self, since: int = 0) -> Iterator[int]:
+        """The numbers, from one on, of the messages whose contents are here."""
+        return (row[0] for row in self._rows("SELECT number FROM contents WHERE number >= ? ORDER BY number", since))
+
+    def drop_content(self, number: int) -> None:
+        """Let go of a content, unless the application is still to get it."""
+        self._write(
+            "DELETE FROM contents WHERE number = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM deliveries WHERE message = ?1 AND NOT taken)",
+            number,
+        )
+
+    def forget_before(self, time: float) -> None:
+        """Forget what was out of date by a time, but for deliveries that nobody has taken."""
+        stale = (
+            "SELECT number FROM messages WHERE created + ttl < ? AND NOT EXISTS "
+            "(SELECT 1 FROM deliveries WHERE message = messages.number AND NOT taken)"
+        )
+        for table, column in (("contents", "number"), ("deliveries", "message"), ("messages", "number")):
+            self._write(f"DELETE FROM {table} WHERE {column} IN ({stale})", time)
+        self._write("DELETE FROM receipts WHERE expires < ?", time)
+
+    # Subscriptions and deliveries -----------------------------------------------------------------------------------
+
+    def subscriptions(self) -> list[str]:
+        """What the application wants, oldest wish first."""
+        return [row[0] for row in self._rows("SELECT topic FROM subscriptions ORDER BY since, topic")]
+
+    def subscribe(self, topic: str, now: float) -> None:
+        """The application wants a topic."""
+        self._write("INSERT OR IGNORE INTO subscriptions VALUES (?, ?)", topic, now)
+
+    def unsubscribe(self, topic: str) -> None:
+        """It no longer does."""
+        self._write("DELETE FROM subscriptions WHERE topic = ?", topic)
+
+    def deliver(self, message: int, topic: str, hops: int, at: float) -> bool:
+        """Note that a message is the application's to take, once, whatever the protocol knows; whether it is new."""
+        done = self._write(
+            "INSERT OR IGNORE INTO deliveries (message, topic, hops, at) VALUES (?, ?, ?, ?)", message, topic, hops, at
+        )
+        return done.rowcount > 0
+
+    def waiting(self, after: int = 0) -> Iterator[Pending]:
+        """Deliveries that nobody has taken, in the order of their numbers."""
+        sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE NOT taken AND number > ? ORDER BY number"
+        return map(Pending._make, self._rows(sql, after))
+
+    def is_waiting(self, message: int) -> bool:
+        """Whether the application is still to take a message."""
+        return self._row("SELECT 1 FROM deliveries WHERE message = ? AND NOT taken", message) is not None
+
+    def take(self, number: int) -> int | None:
+        """The application has taken a delivery; the number of its message, if it had not been taken before."""
+        row = self._row("SELECT message FROM deliveries WHERE number = ? AND NOT taken", number)
+        if row is None:
+            return None
+        self._write("UPDATE deliveries SET taken = 1 WHERE number = ?", number)
+        return int(row[0])
+
+    # Receipts -------------------------------------------------------------------------------------------------------
+
+    def add_receipt(self, publication: str, subscriber: str, expires: float, signature: bytes, most: int) -> bool:
+        """Keep a receipt, if it is new and there are fewer than ``most`` of this publication."""
+        done = self._write(
+            "INSERT OR IGNORE INTO receipts (publication, subscriber, expires, signature) SELECT ?1, ?2, ?3, ?4 "
+            "WHERE (SELECT count(*) FROM receipts WHERE publication = ?1) < ?5",
+            publication,
+            subscriber,
+            expires,
+            signature,
+            most,
+        )
+        return done.rowcount > 0
+
+    def receipts(self, after: int, now: float, most: int) -> list[tuple[int, str, str, float, bytes]]:
+        """Receipts that came after one, in order: number, publication, subscriber, expiry, signature."""
+        return list(
+            self._rows(
+                "SELECT number, publication, subscriber, expires, signature FROM receipts "
+                "WHERE number > ? AND expires >= ? ORDER BY number LIMIT ?",
+                after,
+                now,
+                most,
+            )
+        )
+
+    def subscribers_of(self, publication: str) -> int:
+        """How many receipts there are of a publication."""
+        row = self._row("SELECT count(*) FROM receipts WHERE publication = ?", publication)
+        return int(row[0]) if row else 0
+
+    # Encounters -----------------------------------------------------------------------------------------------------
+
+    def begin_encounter(self, device: str, now: float) -> None:
+        """A device has come into reach."""
+        self._write("INSERT INTO encounters (device, began) VALUES (?, ?)", device, now)
+
+    def end_encounter(self, device: str, now: float) -> None:
+        """It has gone."""
+        self._write("UPDATE encounters SET ended = max(began, ?) WHERE device = ? AND ended IS NULL", now, device)
+
+    def end_encounters(self) -> None:
+        """The node was not stopped in order: what had no end, ended when something was last written."""
+        self._write(
+            "UPDATE encounters SET ended = max(began, coalesce((SELECT CAST(CAST(value AS TEXT) AS REAL) FROM facts "
+            "WHERE name = 'alive'), began)) WHERE ended IS NULL"
+        )
+
+    def encounters(self) -> Iterator[Encounter]:
+        """Who was in reach, in the order in which they came."""
+        return map(Encounter._make, self._rows("SELECT device, began, ended FROM encounters ORDER BY number"))
+
+    # SQLite ---------------------------------------------------------------------------------------------------------
+
+    def bytes_on_disk(self) -> int:
+        """How long the file is."""
+        pages, size = self._row("PRAGMA page_count"), self._row("PRAGMA page_size")
+        return int(pages[0]) * int(size[0]) if pages and size else 0
+
+    def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
+        with self._clear_errors():
+            if not self._sqlite.in_transaction:
+                self._sqlite.execute("BEGIN IMMEDIATE")
+            return self._sqlite.execute(sql, values)
+
+    def _row(self, sql: str, *values: object) -> tuple | None:  # type: ignore[type-arg]
+        with self._clear_errors():
+            row: tuple | None = self._sqlite.execute(sql, values).fetchone()  # type: ignore[type-arg]
+            return row
+
+    def _rows(self, sql: str, *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
+        with self._clear_errors():
+            yield from self._sqlite.execute(sql, values)
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if _is_damage(error):
+                if self.path is not None:
+                    _mark(self.path).touch()
+                raise DamagedError(self._name, error) from None
+            self.rollback()
+            said = str(error)
+            remedy = (
+                "make some room; nothing was half written" if "full" in said or "I/O" in said else "nothing was written"
+            )
+            raise OutputError(f"{self._name}: cannot be written: {said}; {remedy}") from None
+
+
+class DamagedError(OutputError):
+    """A file that SQLite cannot make sense of; who opens it next salvages what can be read."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(f"{name}: is damaged ({error}); start the node again: what can still be read is salvaged")
+
+
+def _mark(path: Path) -> Path:
+    return path.with_name(path.name + ".damaged")
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    codes = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def open_store(path: Path) -> tuple[Store, str]:
+    """The store in a file, and what there is to say: if the file was damaged, what was salvaged and what was lost."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mark = _mark(path)
+    if not mark.exists():
+        with suppress(DamagedError):
+            return Store(path), ""
+    aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    for ending in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
+    store = Store(path)
+    saved, lost = _salvage(aside, store)
+    mark.unlink(missing_ok=True)
+    problem = (
+        f"{path}: was damaged; {saved} rows were salvaged, tables not wholly readable: {', '.join(lost) or 'none'}"
+    )
+    return store, f"{problem}; the old file is kept as {aside.name}"
+
+
+def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
+    """Copy what can be read, from both ends of each table."""
+    saved, lost = 0, []
+    try:
+        source = sqlite3.connect(old)
+    except sqlite3.Error:
+        return 0, list(_TABLES)
+    with closing(source):
+        with suppress(sqlite3.Error):
+            source.execute("PRAGMA writable_schema = ON")  # or SQLite reads nothing of a file that was cut off
+        for table in _TABLES:
+            whole, rows = _readable(source, table)
+            for row in rows:
+                with suppress(sqlite3.Error, OutputError):
+                    new._write(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+                    saved += 1
+            if not whole:
+                lost.append(table)
+    new.commit()
+    return saved, lost
+
+
+def _readable(source: sqlite3.Connection, table: str) -> tuple[bool, list[tuple]]:  # type: ignore[type-arg]
+    rows: dict[int, tuple] = {}  # type: ignore[type-arg]
+    for order in ("ASC", "DESC"):
+        try:
+            for rowid, *row in source.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid {order}"):
+                if rowid in rows:
+                    break
+                rows[rowid] = tuple(row)
+            else:
+                if order == "ASC":
+                    return True, list(rows.values())
+        except sqlite3.Error:
+            continue
+    return False, [rows[rowid] for rowid in sorted(rows)]

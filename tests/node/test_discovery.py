@@ -1,0 +1,293 @@
+"""Sightings: by a list, by beacons on real sockets, by multicast DNS; and what a beacon gives away."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hunet.model import ConfigurationError
+from hunet.node.discovery import Beacons, Discovery, Mdns, Sighting, StaticPeers
+from hunet.node.identity import Identity
+from hunet.node.neighbourhood import Neighbourhood
+from hunet.node.trust import AddressBook
+from tests.node.company import PATIENCE, Diary, until
+
+
+async def next_of(discovery: Discovery) -> Sighting:
+    async with asyncio.timeout(PATIENCE):
+        return await discovery.__anext__()
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def loopback() -> str:
+    """The loopback interface, if datagrams to a group pass over it."""
+    name = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "")
+    here = struct.pack("@4s4si", socket.inet_aton("239.255.104.117"), bytes(4), socket.if_nametoindex(name))
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+            ear.bind(("", 0))
+            ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, here)
+            ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, here)
+            ear.settimeout(1.0)
+            ear.sendto(b"?", ("239.255.104.117", ear.getsockname()[1]))
+            ear.recv(1)
+    except OSError as error:
+        pytest.skip(f"this machine has no multicast on its loopback interface: {error}")
+    return name
+
+
+def test_static_peers_come_again_and_again() -> None:
+    async def scene() -> None:
+        peers = StaticPeers(["example.org:7000", " [fe80::1%eth0]:7001 "], interval=0.001)
+        await peers.start(1)
+        expected = [Sighting("example.org", 7000), Sighting("fe80::1%eth0", 7001)]
+        assert [await next_of(peers) for _ in range(6)] == expected * 3
+        await peers.close()
+        with pytest.raises(StopAsyncIteration):
+            while True:
+                await next_of(peers)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("peer", ["", "host", "host:", ":1", "host:0", "host:65536", "fe80::1:5", "[fe80::1]", "a:b:1"])
+def test_addresses_that_are_none(peer: str) -> None:
+    with pytest.raises(ConfigurationError, match="no address of a peer"):
+        StaticPeers([peer])
+
+
+def test_sightings_that_nobody_looks_at_are_forgotten() -> None:
+    async def scene() -> None:
+        peers = StaticPeers([])
+        for port in range(1, 100_000):
+            peers.sight(Sighting("host", port))
+        assert peers._sightings.qsize() == 256
+
+    asyncio.run(scene())
+
+
+def test_two_see_each_other_by_beacons_and_not_themselves() -> None:
+    interface, port = loopback(), free_port()
+
+    async def scene() -> None:
+        ann, bob = (Beacons([interface], port, interval=0.01) for _ in range(2))
+        await ann.start(1001)
+        await bob.start(1002)
+        assert (interface, socket.AF_INET) in ann.open_on
+        for here, there, tcp_port in ((ann, bob, 1002), (bob, ann, 1001)):
+            for _ in range(5):
+                assert await next_of(here) == Sighting("127.0.0.1", tcp_port, there._ids.now)
+        await ann.close()
+        await bob.close()
+        assert ann.open_on == []
+        with pytest.raises(StopAsyncIteration):
+            while True:
+                await next_of(ann)
+
+    asyncio.run(scene())
+
+
+def test_beacons_also_go_by_broadcast_and_by_ipv6() -> None:
+    """On every interface that this machine has; each way is heard by a socket that listens to nothing else."""
+    port = free_port()
+
+    async def scene() -> None:
+        beacons = Beacons(None, port, interval=0.01)
+        await beacons.start(1001)
+        heard: dict[str, bytes] = {}
+        ears = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM)]
+        ears[0].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        ears[0].bind(("255.255.255.255", port))  # so that it hears broadcasts alone
+        names = [name for name, family in beacons.open_on if family == socket.AF_INET6]
+        for name in names:
+            ears.append(socket.socket(socket.AF_INET6, socket.SOCK_DGRAM))
+            ears[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            ears[-1].bind(("ff02::6875:6e65:74", port, 0, socket.if_nametoindex(name)))
+            group = socket.inet_pton(socket.AF_INET6, "ff02::6875:6e65:74")
+            group += struct.pack("@I", socket.if_nametoindex(name))
+            ears[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group)
+
+        async def listen(name: str, ear: socket.socket) -> None:
+            ear.setblocking(False)
+            heard[name] = await asyncio.get_running_loop().sock_recv(ear, 100)
+
+        listening = [asyncio.create_task(listen(*each)) for each in zip(["broadcast", *names], ears, strict=True)]
+        await asyncio.wait(listening, timeout=1.0)
+        for task, ear in zip(listening, ears, strict=True):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            ear.close()
+        await beacons.close()
+        if "broadcast" not in heard or len(heard) < 2:
+            pytest.skip(f"on this machine beacons are heard by {', '.join(heard) or 'nothing'} beside IPv4 multicast")
+        expected = struct.pack(">4sB8sH", b"hune", 1, bytes.fromhex(beacons._ids.now), 1001)
+        assert set(heard.values()) == {expected}
+
+    if sys.platform != "linux":
+        pytest.skip("sockets bound to a group's address are Linux's way")
+    asyncio.run(scene())
+
+
+def test_a_beacon_says_no_more_than_it_must_and_soon_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    interface, port = loopback(), free_port()
+    clock = [0.0]
+
+    async def scene() -> None:
+        sent: list[bytes] = []
+        beacons = Beacons([interface], port, interval=1000.0, clock=lambda: clock[0])
+        await beacons.start(1001)
+        for each in beacons._ears.values():
+            monkeypatch.setattr(each, "sendto", lambda data, address: sent.append(data))
+        said = []
+        for clock[0] in (0.0, 899.0, 900.0, 1800.0):
+            sent.clear()
+            beacons._speak()
+            assert len(set(sent)) == 1
+            magic, version, short_id, tcp_port = struct.unpack(">4sB8sH", sent[0])
+            assert (magic, version, tcp_port) == (b"hune", 1, 1001)
+            said.append(short_id)
+        assert said[0] == said[1]
+        assert len(set(said)) == 3
+        await beacons.close()
+        other = Beacons([interface], port, clock=lambda: clock[0])
+        assert bytes.fromhex(other._ids.now) not in said  # another start, another id, though it is the same device
+
+    asyncio.run(scene())
+
+
+def test_datagrams_that_are_no_beacons_are_ignored() -> None:
+    async def scene() -> None:
+        beacons = Beacons([])
+        good = struct.pack(">4sB8sH", b"hune", 1, b"ABCDEFGH", 7000)
+        rng = random.Random(1)
+        for bad in (
+            b"",
+            good[:-1],
+            good + b"\0",
+            b"hunx" + good[4:],
+            good[:4] + b"\2" + good[5:],
+            good[:-2] + b"\0\0",
+            good[:5] + bytes.fromhex(beacons._ids.now) + good[13:],
+            *(rng.randbytes(rng.choice((15, 15, rng.randrange(2000)))) for _ in range(2000)),
+        ):
+            beacons.heard(bad, ("192.0.2.1", 5))
+        assert beacons._sightings.empty()
+        beacons.heard(good, ("192.0.2.1", 5))
+        beacons.heard(good, ("fe80::1", 5, 0, 3))
+        beacons.heard(good, ("fd00::1", 5, 0, 0))
+        hosts = [(await next_of(beacons)).host for _ in range(3)]
+        assert hosts == ["192.0.2.1", "fe80::1%3", "fd00::1"]
+
+    asyncio.run(scene())
+
+
+def test_an_interface_that_comes_later_is_used_and_one_that_goes_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    interface, port = loopback(), free_port()
+    there = [(socket.if_nametoindex(interface), interface)]
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [*present])
+    present: list[tuple[int, str]] = [(99, "nothing0")]
+
+    async def scene() -> None:
+        beacons = Beacons(None, port, interval=0.01)
+        await beacons.start(1001)
+        assert beacons.open_on == []
+        present[:] = there
+        await until(lambda: (interface, socket.AF_INET) in beacons.open_on)
+        present.clear()
+        await until(lambda: not beacons.open_on)
+        await beacons.close()
+
+    asyncio.run(scene())
+
+
+def test_beacons_that_cannot_be() -> None:
+    with pytest.raises(ConfigurationError, match="no network interface 'nowhere0'"):
+        asyncio.run(Beacons(["nowhere0"]).start(1))
+    with pytest.raises(ConfigurationError, match="more than 0"):
+        Beacons(interval=0)
+
+
+def test_nodes_find_each_other_by_beacons_and_link(tmp_path: Path) -> None:
+    interface, port = loopback(), free_port()
+
+    async def scene() -> None:
+        crowd = []
+        for number in range(3):
+            book = AddressBook(tmp_path / f"{number}.json")
+            beacons = Beacons([interface], port, interval=0.02)
+            crowd.append((Neighbourhood(Identity.new(), book, [beacons]), Diary()))
+            await crowd[-1][0].start(crowd[-1][1])
+        await until(lambda: all(len(each.devices()) == 2 for each, _ in crowd))
+        for each, diary in crowd:
+            assert len(diary.of("up")) == 2
+            await each.close()
+
+    asyncio.run(scene())
+
+
+def test_two_see_each_other_by_multicast_dns() -> None:
+    pytest.importorskip("zeroconf")
+    interface = loopback()
+
+    async def scene() -> None:
+        ann, bob = (Mdns([interface], interval=0.05) for _ in range(2))
+        await ann.start(1001)
+        await bob.start(1002)
+        try:
+            for here, there, port in ((ann, bob, 1002), (bob, ann, 1001)):
+                seen = [await next_of(here) for _ in range(6)]  # again and again, at each of its addresses
+                assert {(each.port, each.short_id) for each in seen} == {(port, there._ids.now)}
+                assert "127.0.0.1" in {each.host for each in seen}
+        finally:
+            await ann.close()
+            await until(lambda: not bob._there)
+            await bob.close()
+        with pytest.raises(StopAsyncIteration):
+            while True:
+                await next_of(ann)
+
+    asyncio.run(scene())
+
+
+def test_the_name_in_multicast_dns_changes_too() -> None:
+    pytest.importorskip("zeroconf")
+    interface, began = loopback(), time.monotonic()
+
+    async def scene() -> None:
+        ann = Mdns([interface], clock=lambda: 899.5 + time.monotonic() - began)
+        bob = Mdns([interface], interval=0.05)
+        first = ann._ids.now
+        await ann.start(1001)
+        await bob.start(1002)
+        try:
+            await until(lambda: len(bob._there) == 1 and first not in bob._there)
+            assert list(bob._there) == [ann._ids.now]
+        finally:
+            await ann.close()
+            await bob.close()
+
+    asyncio.run(scene())
+
+
+def test_multicast_dns_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zeroconf", None)
+    with pytest.raises(ConfigurationError, match=r"install hunet\[mdns\]"):
+        asyncio.run(Mdns().start(1))
+
+
+def test_multicast_dns_on_no_interface_says_so() -> None:
+    pytest.importorskip("zeroconf")
+    with pytest.raises(ConfigurationError, match="no IPv4 address on nowhere0"):
+        asyncio.run(Mdns(["nowhere0"]).start(1))
