@@ -1,50 +1,233 @@
-"""What the documentation shows is what runs."""
+"""What the documentation shows is what runs: every block is run, here or in tests/pipeline, or listed with a reason."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from hunet.model import describe
-from hunet.simulation import Links, UniformWorkload
+from hunet import Contacts, Publication, Subscription, Workload, make_world, run, write_contacts
+from hunet.cli.settings import Settings
+from hunet.model import describe, from_mapping
+from hunet.pipeline.study_plan import plan_study
+from hunet.simulation import Links, UniformWorkload, open_log
+from hunet.worlds import WORLDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
+NOT_RUN = {
+    r"\./run (demo|test|setup)": "sets up a machine from nothing; what it then calls is tested by itself",
+    r"\./run bench \w+": "measures speed, for minutes, and its figures are no promise",
+    r"hunet reproduce.*": "takes hours; tests/pipeline/test_reproduce.py does a small one",
+    r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
+    r"hunet study studies/\S+\.toml .*": "takes hours; here only the file is looked for",
+}
+"""Lines of commands that no test runs, and why."""
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+ON_TRACES = r"hunet trace (import|pairs|graph) .*"
+"""Commands that tests/pipeline/test_docs_commands.py runs."""
+
+ON_SPARK = re.compile(r"^hunet (trace|study|advise|demo|reproduce)\b", re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+class Block(NamedTuple):
+    """Code on a page: the language of its fence, or ``indented``."""
+
+    kind: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found: list[Block] = []
+    fence: str | None = None
+    held: list[str] = []
+    before = ""
+    for line in [*page.read_text("utf-8").splitlines(), ""]:
+        if fence is not None:
+            if line.startswith("```"):
+                found.append(Block(fence, "\n".join(held) + "\n"))
+                fence, held = None, []
+            else:
+                held.append(line)
+        elif line.startswith("```"):
+            fence = line[3:].strip()
+        elif line.startswith("    ") and (held or not before.strip()):
+            held.append(line[4:])
+        elif held:
+            found.append(Block("indented", "\n".join(held) + "\n"))
+            held = []
+        before = line
+    assert fence is None, f"{page.name}: a fence is open"
+    return found
+
+
+def of(page: Path, language: str) -> list[str]:
+    return [block.text for block in blocks(page) if block.kind == language]
+
+
+def pages_with(language: str) -> list[Path]:
+    return [page for page in PAGES if of(page, language)]
+
+
+def consoles(text: str) -> list[tuple[str, str]]:
+    """The commands of a console, and what each of them shows."""
+    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+    return [(part.partition("\n")[0].partition("#")[0].strip(), part.partition("\n")[2]) for part in parts]
+
+
+def reason_for(command: str) -> str | None:
+    """Under what a command is listed as one that is not run."""
+    return next((known for known in NOT_RUN if re.fullmatch(known, command)), None)
+
+
+def name(value: object) -> str:
+    return value.name if isinstance(value, Path) else str(value)
+
+
+def test_every_block_is_run_or_listed() -> None:
+    used = set()
+    for page in PAGES:
+        for block in blocks(page):
+            if block.kind == "console":
+                used |= {reason_for(command) for command, _ in consoles(block.text)}
+            if block.kind in ("python", "sh", "toml", "console", "json"):
+                continue  # a test below runs these
+            assert block.kind in ("indented", "text"), f"{page.name}: no test runs '{block.kind}'"
+            for line in block.text.splitlines():
+                command = line.partition("#")[0].strip()
+                reason = reason_for(command)
+                assert reason or re.fullmatch(ON_TRACES, command) or not command, f"{page.name}: who runs '{line}'?"
+                used.add(reason)
+                for study in re.findall(r"studies/\S+\.toml", command):
+                    assert (ROOT / study).exists(), f"{page.name}: {study}"
+    assert used - {None} == set(NOT_RUN), "nothing is listed that is not there"
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=name)
 def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
-    for block in blocks(page, "python"):
+    for block in of(page, "python"):
         exec(compile(block, str(page), "exec", dont_inherit=True), names)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def shell(script: str, folder: Path) -> str:
+    """Run commands with the installed command."""
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "99",
+    }
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in pages_with("sh") if not any(map(ON_SPARK.search, of(page, "sh")))], ids=name
+)
 def test_shell_examples_run(page: Path, tmp_path: Path) -> None:
-    """Each page's commands one after the other, in an empty folder, with the installed command."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    for block in blocks(page, "sh"):
-        done = subprocess.run(
-            ["sh", "-eu", "-c", block], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+    """Each page's commands one after the other, in an empty folder; those on Spark share a session elsewhere."""
+    for block in of(page, "sh"):
+        shell(block, tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages_with("console"), ids=name)
+def test_consoles_say_what_they_show(page: Path, tmp_path: Path) -> None:
+    for block in of(page, "console"):
+        for command, shown in consoles(block):
+            if not reason_for(command):
+                assert shown in shell(command, tmp_path)
+
+
+@pytest.mark.parametrize("page", pages_with("toml"), ids=name)
+def test_settings_are_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worlds and studies are read; a run is run, on contacts of the name that it asks for."""
+    monkeypatch.chdir(tmp_path)
+    crowd = make_world("waypoint", seed=1, nodes=10, duration=600)
+    for block in of(page, "toml"):
+        given = tomllib.loads(block)
+        if isinstance(given.get("world"), str):
+            from_mapping(WORLDS[given["world"]].parameters, given["parameters"])
+            continue
+        for number, source in enumerate(given["contacts"] if isinstance(given.get("contacts"), list) else []):
+            write_contacts(Contacts.from_records([("a", "b", number, 9)]), Path(source) / "contacts.parquet")
+        if "repetitions" in given:
+            assert plan_study(given, Path("study.toml")).points
+            continue
+        write_contacts(crowd, Path(given.get("contacts", "contacts.csv")))
+        Path("run.toml").write_text(block)
+        settings = Settings.from_toml(Path("run.toml"))
+        settings.contacts = settings.contacts or "contacts.csv"
+        contacts = settings.load_contacts()
+        asked = {"links": from_mapping(Links, settings.links), "crashes": settings.load_crashes(contacts)}
+        workload = settings.load_workload(contacts)
+        assert run(contacts, workload, settings.protocol, **asked, **settings.parameters).summary["created"]  # type: ignore[arg-type]
+
+
+def test_the_log_looks_as_shown(tmp_path: Path) -> None:
+    contacts = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30)])
+    workload = Workload.of([Publication("m0", 5.0, 0, "news")], [Subscription(2, "news")])
+    with open_log(tmp_path / "log.jsonl") as log:
+        run(contacts, workload, "push", log=log)
+    written = (tmp_path / "log.jsonl").read_text()
+    [shown] = of(ROOT / "docs" / "simulation.md", "json")
+    assert shown in written
+
+
+def test_no_other_page_shows_json() -> None:
+    """The log is looked at above, encounters by tests/pipeline/test_docs_commands.py: others would need a test, too."""
+    assert {page.name for page in pages_with("json")} == {"simulation.md", "formats.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        if not target.startswith("http"):
+        if not target.startswith("http") and target != "reference.md":  # which is made with the site
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """Strictly: no broken link, no page that the contents do not name; and the reference has the whole public API."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "systems" / "b-sub" / "index.html").exists()
+    assert "hunet.make_world" in (tmp_path / "reference" / "index.html").read_text()
+
+
+def test_the_reference_has_the_whole_public_api() -> None:
+    place = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    assert place is not None
+    assert place.loader is not None
+    module = importlib.util.module_from_spec(place)
+    place.loader.exec_module(module)
+    page = module.reference()
+    for told in module.MODULES:
+        for public in importlib.import_module(told).__all__:
+            assert re.search(rf"^(### `{told}\.{public}`|\*\*`{public}`\*\*: see )", page, re.MULTILINE), public
+    assert "Contacts.from_records(\n    records: Iterable[tuple[str, str, float, float]],\n" in page
+    assert ">>> eve.delivered == [hello]\nTrue\n>>> net" in page
+    assert "| `loss` | 0.0 | probability that a link loses a packet, control or data |" in page
+    assert not re.search(r"<(class|function|object)|ForwardRef", page)
+    assert page.count("```") % 2 == 0
 
 
 def test_the_first_screen_of_the_readme_has_the_two_commands() -> None:
@@ -57,3 +240,13 @@ def test_parameters_are_documented_as_they_are() -> None:
     for record in (UniformWorkload, Links):
         for row in describe(record):
             assert re.search(rf"^\| `{row.name}` \| .* \| {re.escape(row.help)} \|$", page, re.MULTILINE), row.name
+
+
+def test_every_metric_has_a_formula() -> None:
+    from hunet.simulation import SUMMARY
+
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    counts = {"created", "unpublished", "pairs", "delivered", "reachable", "role_changes", "false_matches", "repeated"}
+    counts |= {"out_of_band_packets", "out_of_band_bytes", "observed"}  # told by results.md, and nothing to compute
+    for metric in set(SUMMARY) - counts:
+        assert f"`{metric}`" in page, metric

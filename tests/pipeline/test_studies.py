@@ -81,6 +81,40 @@ def test_lists_and_ranges_make_a_grid(folder: Path) -> None:
     assert len({run.key for run in study.runs()}) == 18
 
 
+def test_cases_are_laid_over_what_is_common(folder: Path) -> None:
+    study = read_study(
+        plan(
+            folder,
+            """
+            contacts = "trace.csv"
+            [parameters]
+            buffer = 10
+            [workload]
+            messages = 20
+            [[case]]
+            name = "as it is"
+            [[case]]
+            name = "sprayed"
+            protocol = "spray-and-wait"
+            parameters = {copies = [2, 4]}
+            [[case]]
+            name = "made up"
+            world = [{name = "waypoint", nodes = 10, duration = 60}]
+            workload = {ttl = 30}
+            """,
+        )
+    )
+    assert [point.axes for point in study.points] == [
+        {"case": "as it is"},
+        {"case": "sprayed", "parameters.copies": 2},
+        {"case": "sprayed", "parameters.copies": 4},
+        {"case": "made up"},
+    ]
+    assert [point.settings["parameters"] for point in study.points][1] == {"buffer": 10, "copies": 2}
+    assert study.points[3].source.label == "waypoint"
+    assert study.points[3].settings["workload"] == {"messages": 20, "ttl": 30}
+
+
 def test_repetitions_share_their_seed_and_are_spawned_by_position(folder: Path) -> None:
     few = read_study(plan(folder, SMALL))
     more = read_study(plan(folder, SMALL.replace("repetitions = 3", "repetitions = 5")))
@@ -239,6 +273,10 @@ def test_a_stopped_study_goes_on(spark: SparkSession, folder: Path, how: signal.
         ("contacts = 'trace.csv'\nrepetitions = 0", "at least 1"),
         ("[[world]]\nname = 'moon'", "no world 'moon'"),
         ("[[world]]\nname = 'slaw'\nnodez = 3", "has no parameter 'nodez'"),
+        ("contacts = 'trace.csv'\n[case]\nname = 'a'", "write each case as a table"),
+        ("contacts = 'trace.csv'\n[[case]]\nprotocol = 'pull'", "every [[case]] needs a name of its own"),
+        ("contacts = 'trace.csv'\n[[case]]\nname = 'a'\nseed = 3", "case 'a': no key 'seed'"),
+        ("contacts = 'trace.csv'\n[[case]]\nname = 'a'\n[[case]]\nname = 'b'", "'a' and 'b' are the same: drop one"),
         ("protocol = 'push'", "whose contacts"),
         ("contacts =", "is not TOML"),
     ],

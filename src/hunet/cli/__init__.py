@@ -12,8 +12,10 @@ import typer
 from hunet.cli import node as node_commands
 from hunet.cli import run as run_command
 from hunet.cli import tools
+from hunet.cli.advise import advise
 from hunet.cli.bundle import app as bundle_app
 from hunet.cli.demo import demo
+from hunet.cli.one import from_one
 from hunet.cli.replay import replay
 from hunet.cli.report import report
 from hunet.cli.reproduce import reproduce
@@ -48,6 +50,7 @@ app.add_typer(world_app, name="world")
 app.add_typer(trace_app, name="trace")
 app.add_typer(bundle_app, name="bundle")
 app.command("study")(study)
+app.command("advise")(advise)
 app.command("report")(report)
 app.command("replay")(replay)
 app.command("reproduce")(reproduce)
@@ -55,6 +58,7 @@ app.command("node", rich_help_panel=_LIVE)(node_commands.node)
 for _command in ("publish", "subscribe", "unsubscribe", "peers", "status", "log"):
     app.command(_command, rich_help_panel=_LIVE)(getattr(node_commands, _command))
 app.command("convert")(tools.convert)
+app.command("from-one")(from_one)
 app.command("replay-log")(tools.replay_log)
 
 

@@ -18,9 +18,11 @@ __all__ = ["make_report", "report"]
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that hunet study wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder that hunet study wrote; with --one also hunet run's.")
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page [default: DIR/report.html].")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page, or with --one a folder.")
     ] = None,
     latex: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the tables for LaTeX, too: results and differences.")
@@ -32,13 +34,23 @@ def report(
             help="A trace that the study was on, to draw who met whom; not needed for worlds. Repeat as needed.",
         ),
     ] = None,
+    one: Annotated[
+        bool, typer.Option("--one", help="Instead: The ONE's reports of every run, under its names, in DIR/reports.")
+    ] = False,
 ) -> None:
     """Write a study as one page that works offline: tables, figures, and which differences are real.
 
-    Each figure is also in DIR/report, as SVG and with its data as CSV. A study with tables = true has more figures.
+    The page is DIR/report.html unless named; each figure is also in DIR/report, as SVG and with its data as CSV. A
+    study with tables = true has more figures; --one needs it, and writes NAME_MessageStatsReport.txt and the like.
 
     Example: hunet report compare --latex compare.tex
     """
+    if one:
+        from hunet.report.one_reports import write_one_reports
+
+        written = write_one_reports(folder, out or folder / "reports")
+        typer.echo(f"{written[0].parent}: {len(written)} reports")
+        return
     page, missing = make_report(folder, out, latex, contacts or ())
     typer.echo(f"{page}: written")
     if missing:

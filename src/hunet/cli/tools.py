@@ -37,11 +37,18 @@ def convert(
     source: Annotated[Path, typer.Argument(metavar="FROM", help="A contact table or The ONE's events.")],
     target: Annotated[Path, typer.Argument(metavar="TO", help=".parquet, .csv, .one, .csv.gz or .one.gz.")],
 ) -> None:
-    """Convert a contact table between Parquet, CSV and The ONE's connectivity events."""
+    """Convert a contact table between Parquet, CSV and The ONE's connectivity events.
+
+    NAME_ContactTimesReport.txt and NAME_InterContactTimesReport.txt become The ONE's reports of that name.
+    """
+    from hunet.report.one_reports import CONTACT_REPORTS, write_contact_report
     from hunet.worlds.contact_files import read_contacts, write_contacts
 
     contacts = read_contacts(source)
-    write_contacts(contacts, target)
+    if target.name.endswith(CONTACT_REPORTS):
+        write_contact_report(contacts, target)
+    else:
+        write_contacts(contacts, target)
     typer.echo(f"{target}: {len(contacts.names)} nodes, {len(contacts)} contacts")
 
 

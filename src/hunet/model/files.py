@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from hunet.model.errors import InputError, OutputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["file_in_place", "folder_in_place", "is_unused", "read_toml"]
+__all__ = ["file_in_place", "folder_in_place", "is_unused", "read_bytes", "read_toml", "write_toml"]
 
 
 @contextmanager
@@ -71,18 +73,74 @@ def is_unused(folder: Path) -> bool:
     return not any(folder.iterdir())
 
 
+def read_bytes(path: Path) -> bytes:
+    """A file as it is."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(path, "no such file") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from None
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as it is."""
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError(path, "no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_bytes(path).decode("utf-8"))
+    except UnicodeDecodeError as error:
         raise InputError(path, f"cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(path, f"is not TOML: {error}") from None
+
+
+def write_toml(path: Path, content: dict[str, Any]) -> None:
+    """Write a TOML file; a list of tables is written as such, whatever lies deeper in one line.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_toml(Path(folder) / "run.toml", {"seed": 1, "links": {"rate": 5.0}, "case": [{"name": "a"}]})
+    ...     print((Path(folder) / "run.toml").read_text(), end="")
+    seed = 1
+    <BLANKLINE>
+    [links]
+    rate = 5.0
+    <BLANKLINE>
+    [[case]]
+    name = "a"
+    """
+    plain, tables = [], []
+    for key, value in content.items():
+        if isinstance(value, dict):
+            tables.append(f"[{_toml_key(key)}]\n" + _toml_lines(value))
+        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+            tables += [f"[[{_toml_key(key)}]]\n" + _toml_lines(each) for each in value]
+        else:
+            plain.append(f"{_toml_key(key)} = {_toml_value(value)}\n")
+    with file_in_place(path) as place:
+        place.write_text("\n".join(["".join(plain), *tables]) if plain else "\n".join(tables), encoding="utf-8")
+
+
+def _toml_lines(table: dict[str, Any]) -> str:
+    return "".join(f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in table.items())
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_value(key)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml_key(key)} = {_toml_value(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    # JSON's strings are TOML's, but for the one control character that JSON leaves alone.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _umask() -> int:

@@ -21,6 +21,13 @@ The file has the keys of ``hunet run --config``, in which every value may also b
 
 A list is an axis of the grid; where a value is itself a list, write a list of such lists. The runs of a repetition
 share one seed, so that all protocols and parameters of it see the same world, the same workload and the same coins.
+
+Where what shall be run is no grid, each ``[[case]]`` has a name and says what differs from the rest of the file::
+
+    [[case]]
+    name = "few copies, small buffers"
+    protocol = "spray-and-wait"
+    parameters = {copies = 4, buffer = 10}
 """
 
 from __future__ import annotations
@@ -31,17 +38,21 @@ import json
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import InputError, did_you_mean
 from hunet.model.files import read_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["Point", "Run", "Source", "Study", "canonical", "plan_study", "read_study"]
 
 _PLAIN = ("contacts", "protocol", "train", "publications", "subscriptions")
 _TABLES = ("parameters", "workload", "links")
 _STUDY = ("seed", "seeds", "repetitions", "tables")
-_KNOWN = (*_PLAIN, *_TABLES, *_STUDY, "world", "crash")
+_CASE = (*_PLAIN, *_TABLES, "world")
+_KNOWN = (*_CASE, *_STUDY, "crash", "case")
 _MOST_RUNS = 1_000_000
 
 
@@ -139,23 +150,16 @@ def plan_study(given: dict[str, Any], path: Path) -> Study:
     for key in given:
         if key not in _KNOWN:
             raise InputError(path, f"no key '{key}': {did_you_mean(key, _KNOWN)}")
-    sources = _sources(path, given)
     seeds, root = _seeds(path, given)
-    common = {"train": _axis(path, "train", given.get("train", 0.0))}
-    common |= _workload_files(path, given) | {"base_file": [str(path.parent.absolute())]}
-    for table in ("workload", "links"):
-        common |= {f"{table}.{name}": values for name, values in _table(path, table, given.get(table, {})).items()}
-    protocols = _axis(path, "protocol", given.get("protocol", "push"))
-    parameters = {protocol: _parameters(path, protocol, given.get("parameters", {})) for protocol in protocols}
     points: list[Point] = []
-    for source in sources:
-        for protocol in protocols:
-            axes = {**common, **{f"parameters.{name}": values for name, values in parameters[protocol].items()}}
-            for values in itertools.product(*axes.values()):
-                chosen = dict(zip(axes, values, strict=True))
-                points.append(Point(len(points), source, str(protocol), _settings(chosen), _shown(chosen, axes)))
-                if len(points) * len(seeds) > _MOST_RUNS:
-                    raise InputError(path, f"makes more than {_MOST_RUNS} runs: use fewer values")
+    read: dict[Path, str] = {}
+    for name, case in _cases(path, given).items():
+        for source, protocol, settings, axes in _grid(path, case, read):
+            shown = axes if name is None else {"case": name, **axes}
+            points.append(Point(len(points), source, protocol, settings, shown))
+            if len(points) * len(seeds) > _MOST_RUNS:
+                raise InputError(path, f"makes more than {_MOST_RUNS} runs: use fewer values")
+    _refuse_twins(path, points)
     crash = tuple(given.get("crash", ()))
     identity = {
         "kind": "study",
@@ -173,14 +177,71 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def _sources(path: Path, given: dict[str, Any]) -> list[Source]:
+def _cases(path: Path, given: dict[str, Any]) -> dict[str | None, dict[str, Any]]:
+    """What each case says together with what the file says for all; without cases, the file as it is."""
+    cases = given.get("case", [])
+    if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
+        raise InputError(path, "write each case as a table [[case]]")
+    found: dict[str | None, dict[str, Any]] = {}
+    for case in cases:
+        name = case.get("name")
+        if not isinstance(name, str) or not name or name in found:
+            raise InputError(path, f"every [[case]] needs a name of its own, not {name!r}")
+        whole = dict(given)
+        for key, value in case.items():
+            if key not in (*_CASE, "name"):
+                raise InputError(path, f"case '{name}': no key '{key}': {did_you_mean(key, _CASE)}")
+            both = key in _TABLES and isinstance(value, dict) and isinstance(given.get(key, {}), dict)
+            whole[key] = {**given.get(key, {}), **value} if both else value
+        if "contacts" in case and "world" not in case:
+            whole.pop("world", None)
+        if "world" in case and "contacts" not in case:
+            whole.pop("contacts", None)
+        found[name] = whole
+    return found or {None: given}
+
+
+def _grid(
+    path: Path, given: dict[str, Any], read: dict[Path, str]
+) -> Iterator[tuple[Source, str, dict[str, Any], dict[str, Any]]]:
+    """All points of one grid: source, protocol, settings, and the values in which points differ.
+
+    ``read`` keeps the hashes of the contact tables that were read before.
+    """
+    common = {"train": _axis(path, "train", given.get("train", 0.0))}
+    common |= _workload_files(path, given) | {"base_file": [str(path.parent.absolute())]}
+    for table in ("workload", "links"):
+        common |= {f"{table}.{name}": values for name, values in _table(path, table, given.get(table, {})).items()}
+    protocols = _axis(path, "protocol", given.get("protocol", "push"))
+    parameters = {protocol: _parameters(path, protocol, given.get("parameters", {})) for protocol in protocols}
+    for source in _sources(path, given, read):
+        for protocol in protocols:
+            axes = {**common, **{f"parameters.{name}": values for name, values in parameters[protocol].items()}}
+            for values in itertools.product(*axes.values()):
+                chosen = dict(zip(axes, values, strict=True))
+                yield source, str(protocol), _settings(chosen), _shown(chosen, axes)
+
+
+def _refuse_twins(path: Path, points: list[Point]) -> None:
+    """Runs are known by what they depend on, so that two cases cannot be the same."""
+    seen: dict[str, Any] = {}
+    for point in points:
+        said = canonical([point.source.named(0), point.protocol, _portable(point.settings)])
+        if said in seen and "case" in point.axes:
+            raise InputError(path, f"cases '{seen[said]}' and '{point.axes['case']}' are the same: drop one")
+        seen[said] = point.axes.get("case")
+
+
+def _sources(path: Path, given: dict[str, Any], read: dict[Path, str]) -> list[Source]:
     from hunet.worlds.contact_files import read_contacts
 
     sources = []
     for name in _axis(path, "contacts", given.get("contacts", [])):
         file = path.parent / str(name)
         label = file.name.split(".")[0] or str(name)
-        sources.append(Source(label, str(file.absolute()), read_contacts(file).fingerprint))
+        if file not in read:
+            read[file] = read_contacts(file).fingerprint
+        sources.append(Source(label, str(file.absolute()), read[file]))
     worlds = given.get("world", [])
     for world in worlds if isinstance(worlds, list) else [worlds]:
         if not isinstance(world, dict) or "name" not in world:

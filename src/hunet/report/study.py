@@ -94,7 +94,7 @@ class StudyResults:
 
     def alternatives(self) -> dict[str, dict[str, list[Row]]]:
         """The runs by surroundings and then by alternative."""
-        own = [axis for axis in self.axes if axis.startswith("parameters.")]
+        own = [axis for axis in self.axes if axis.startswith("parameters.") or axis == "case"]
         around = [axis for axis in self.axes if axis not in own]
         found: dict[str, dict[str, list[Row]]] = {}
         for row in self.rows:
@@ -103,8 +103,9 @@ class StudyResults:
         return found
 
     def _told(self, row: Row, axes: list[str], *, protocol: bool = True) -> str:
-        parts = [f"{short(axis)} {row['axes'][axis]}" for axis in axes if axis in row["axes"]]
-        return ", ".join([*([row["protocol"]] if protocol else []), *parts])
+        place = {axis: row["axes"][axis] for axis in axes if axis in row["axes"]}
+        name = place.pop("case", row["protocol"])  # a case has a name that says what it is
+        return ", ".join([*([name] if protocol else []), *(f"{short(axis)} {value}" for axis, value in place.items())])
 
     def numeric(self) -> list[str]:
         """The axes along which curves can be drawn."""

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hunet.model import Parameter
+    from hunet.pipeline.advice import Advice
     from hunet.simulation.result import Result
 
-__all__ = ["print_comparison", "print_parameters", "print_study", "print_summary"]
+__all__ = ["print_advice", "print_comparison", "print_parameters", "print_study", "print_summary"]
 
 _SHOWN = (
     ("delivery_ratio", "delivery ratio", "of all (publication, interested subscriber) pairs"),
@@ -109,6 +110,52 @@ def print_comparison(points: list[dict[str, Any]], title: str) -> None:
         f"Most delivered: [bold]{order[0]['protocol']}[/bold]. "
         f"Fewest packets per delivery: [bold]{least['protocol']}[/bold]."
     )
+
+
+_SHOWN_CANDIDATES = 12
+
+
+def print_advice(advice: Advice, cost: str) -> None:
+    """What to use for a goal, how sure that is, and what the others would cost."""
+    goal, best, other = advice.goal, advice.best, advice.runner_up
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", overflow="fold")
+    for heading in ("in time %", goal.cost, "reaches\nthe goal", "cheapest\nthat does"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in advice.candidates[:_SHOWN_CANDIDATES]:
+        shares = (f"{100 * share:.0f} %" for share in (each.meets, each.wins))
+        table.add_row(each.name, _spread(each.ratio, 0.01), _spread(each.cost, 1.0), *shares)
+    console = Console(highlight=False)
+    console.print(table)
+    left = len(advice.candidates) - _SHOWN_CANDIDATES
+    console.print(
+        f"{goal.cost}: {cost}; mean ± half of the 95 % confidence interval;\n"
+        f"the last two columns: how probable that is, after {advice.repetitions} runs"
+        + (f"; {left} more candidates are in the report" if left > 0 else ""),
+        style="dim",
+    )
+    wanted = f"{100 * goal.ratio:g} % within {_duration(goal.within)}"
+    bound = f"Contacts allow {100 * advice.bound.mean:.1f} % within that delay at best."
+    if best is None:
+        nearest = max(advice.candidates, key=lambda each: each.ratio.mean)
+        possible = advice.bound.mean >= goal.ratio
+        console.print(
+            f"[bold]Nothing reaches {wanted}.[/bold] {bound} "
+            f"Nearest: {nearest.name}, {100 * nearest.ratio.mean:.1f} %. "
+            + ("Try more room or other settings." if possible else "Ask for less, or for a longer delay."),
+            soft_wrap=True,
+        )
+        return
+    console.print(
+        f"For {wanted} use [bold]{best.name}[/bold]: "
+        f"{100 * best.ratio.mean:.1f} % in time at {best.cost.text(1)} {cost}. "
+        f"That it reaches the goal is {100 * best.meets:.0f} % sure"
+        + ("" if advice.sure else f" (not the {100 * goal.confidence:g} % that were asked for: add runs)")
+        + f", that it is the cheapest that does {100 * best.wins:.0f} %. {bound}",
+        soft_wrap=True,
+    )
+    if other is not None:
+        console.print(f"Runner-up of another kind: {other.name}, at {other.cost.text(1)}.", soft_wrap=True)
 
 
 def _is_metric(name: str) -> bool:

@@ -1,0 +1,386 @@
+"""Coming from The ONE: a scenario that is driven by a connectivity trace, as a study.
+
+The ONE's messages go from one host to one other, which is publish/subscribe with a topic for each host to which only
+that host subscribes. Connections come from ``ExternalEventsQueue``, messages from there or from
+``MessageEventGenerator``; each run of the settings becomes a case of the study.
+
+Where hunet departs from The ONE, and why. Links are links: The ONE lets a host send one message at a time to all its
+neighbours together, hunet one over each contact, newest first. Buffers count messages, not bytes. A copy that was
+dropped is not taken again. A receiver of ``push`` passes on what it got, as subscribers do, so that more is relayed
+than in The ONE after the delivery. Lives end on time, not at the next check. Without limits (the router
+``EpidemicOracleRouter``) none of this matters, and deliveries agree to the instant.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hunet.model import Contacts
+from hunet.model.errors import ConfigurationError, InputError, did_you_mean
+from hunet.model.files import file_in_place, folder_in_place, is_unused, write_toml
+from hunet.pipeline.one_events import Connection, OneMessage, contacts_of, generate_messages, read_events
+from hunet.pipeline.study_plan import canonical
+
+if TYPE_CHECKING:
+    from hunet.pipeline.one_settings import OneSettings, Setting
+
+__all__ = ["DEFAULT_SETTINGS", "ROUTERS", "Converted", "convert_scenario"]
+
+DEFAULT_SETTINGS = Path("default_settings.txt")
+"""What The ONE reads before all other settings, if it is in the working folder."""
+
+ROUTERS = {
+    "EpidemicRouter": "push",
+    "EpidemicOracleRouter": "push",
+    "DirectDeliveryRouter": "pull",
+    "SprayAndWaitRouter": "spray-and-wait",
+}
+"""The ONE's routers and the protocols that do the same."""
+
+_REPORTS = (
+    "MessageStatsReport",
+    "DeliveredMessagesReport",
+    "CreatedMessagesReport",
+    "MessageDelayReport",
+)
+_OF_CONTACTS = {
+    "ContactTimesReport": "_ContactTimesReport.txt",
+    "InterContactTimesReport": "_InterContactTimesReport.txt",
+    "ConnectivityONEReport": ".one",
+}
+"""Reports that tell of contacts alone, and what ``hunet convert`` knows them by."""
+_MOVEMENT = (
+    "movementModel|speed|waitTime|okMaps|pois|routeFile|routeType|routeFirstStop|nodeLocation|"
+    "clusterCenter|clusterRange|nrofClusters|startLocation|endLocation|offset|busControlSystemNr|\\w*[lL]ocationsFile"
+)
+_WITHOUT_EFFECT = re.compile(
+    r"(GUI|Optimization|MovementModel|Settings|World|SimScenario)\..*"
+    r"|\w*(Movement|Waypoint|Walk)\.\w+"
+    r"|\w*(Router|Report)\.\w+"  # of routers that are not used; of reports: how they are written
+    rf"|Group\d*\.({_MOVEMENT})"
+    r"|Scenario\.(updateInterval|endTime|name|simulateConnections|nrofHostGroups|nrofInterfaceTypes)"
+    r"|\w+\.(type|transmitRange|transmitSpeed|scanInterval)"
+    r"|Events\d+\.nrofPreload"
+)
+"""Settings that change nothing where connections come from a trace."""
+
+_MOST_RUNS = 1000
+
+
+class Converted(NamedTuple):
+    """What became of a scenario."""
+
+    study: Path
+    cases: list[str]
+    warnings: list[str]
+    """What could not be taken over, with file and line."""
+    notes: list[str]
+    """What is different but changes no result."""
+
+
+def convert_scenario(
+    settings: OneSettings, folder: Path, runs: range | None = None, *, ignore_unknown: bool = False
+) -> Converted:
+    """Write a scenario as a folder with a study, its contacts and its messages.
+
+    ``runs`` are numbers of runs, from 0; by default all that differ. What hunet has not is refused with its file and
+    line, or becomes a warning if it shall be ignored.
+    """
+    if not is_unused(folder):
+        raise ConfigurationError(f"{folder}: holds other files; choose a new or an empty folder")
+    scenario = _Scenario(settings, ignore_unknown)
+    with folder_in_place(folder) as place:
+        cases = scenario.write(place, scenario.all_runs() if runs is None else runs)
+    return Converted(folder / "study.toml", cases, scenario.warnings, scenario.notes)
+
+
+_Said = tuple[OneMessage, float | None]
+"""A message and its life in seconds."""
+
+
+class _Scenario:
+    """Settings on their way to a study."""
+
+    def __init__(self, settings: OneSettings, ignore: bool) -> None:
+        self._settings, self._ignore = settings, ignore
+        self.warnings: list[str] = []
+        self.notes: list[str] = []
+        self._events: dict[tuple[Path, float, int], list[Connection | OneMessage]] = {}
+
+    def refuse(self, setting: Setting, problem: str) -> None:
+        """What cannot be taken over ends the conversion, or is listed."""
+        error = setting.error(problem)
+        if not self._ignore:
+            raise InputError(setting.path, f"{problem} (or go on without, with --ignore-unknown)", setting.line)
+        if str(error) not in self.warnings:
+            self.warnings.append(str(error))
+
+    def all_runs(self) -> range:
+        """As many runs as differ: what the settings that matter have in brackets, in all combinations of places."""
+        many, before = 1, 0
+        while many != before:
+            for run in range(before, many):  # what matters in one run (a router's settings) may not in another
+                self._case(self._settings.at(run))
+            before, many = many, math.lcm(*(self._settings.parts(name) for name in self._settings.used))
+            if many > _MOST_RUNS:
+                raise ConfigurationError(f"the settings make {many} different runs: say how many with --runs")
+        return range(many)
+
+    def write(self, folder: Path, runs: range) -> list[str]:
+        """Write the study and the files that it names; returns the names of its cases."""
+        cases: list[dict[str, Any]] = []
+        same: dict[str, list[int]] = {}
+        files: dict[str, str] = {}
+        for run in runs:
+            name, said, contacts, messages = self._case(self._settings.at(run))
+            said |= _write_contacts(folder, contacts, files) | _write_messages(folder, contacts, messages, files)
+            key = canonical(said)
+            same.setdefault(key, []).append(run + 1)
+            if len(same[key]) > 1:
+                continue
+            taken = {case["name"] for case in cases}
+            cases.append({"name": name if name not in taken else f"{name}-{run + 1}", **said})
+        for first, *others in same.values():
+            if others:
+                listed = ", ".join(map(str, others[:5])) + (", ..." if len(others) > 5 else "")
+                self.notes.append(f"the same for hunet as run {first}, and left out: run {listed}")
+        self._refuse_unknown()
+        shared = {
+            key: cases[0][key] for key in cases[0] if key != "name" and all(c.get(key) == cases[0][key] for c in cases)
+        }
+        own = [{key: value for key, value in case.items() if key not in shared} for case in cases]
+        write_toml(folder / "study.toml", {"tables": True, **shared, "case": own})
+        return [case["name"] for case in cases]
+
+    def _case(self, run: OneSettings) -> tuple[str, dict[str, Any], Contacts, list[_Said]]:
+        """The name of a run, its settings, its contacts and its messages."""
+        end = run.number("Scenario.endTime")
+        groups = self._groups(run)
+        letters = [
+            run.text(f"{each}.groupID", "Group.groupID") for each in groups for _ in range(self._hosts(run, each))
+        ]
+        names = [f"{group}{address}" for address, group in enumerate(letters)]
+        if run.truth("Scenario.simulateConnections", default=True):
+            found = run.find("Scenario.simulateConnections") or run.find("Group1.movementModel", "Group.movementModel")
+            if found is None:
+                raise run.missing("Scenario.simulateConnections")
+            self.refuse(
+                found[1],
+                f"'{found[0]}' makes connections from movement, which hunet leaves to The ONE: have it write a "
+                "ConnectivityONEReport, read that by ExternalEventsQueue, and set Scenario.simulateConnections = false",
+            )
+        events = self._all_events(run, end, len(names))
+        messages = sorted((each for each in events if isinstance(each, OneMessage)), key=lambda each: each.time)
+        self._refuse_double(run, messages)
+        records = contacts_of([each for each in events if isinstance(each, Connection)], end)
+        if not records:
+            found = run.find("Events.nrof")
+            assert found is not None
+            raise found[1].error(
+                "no events with connections: name a trace with Events1.class = ExternalEventsQueue and Events1.filePath"
+            )
+        columns = list(zip(*records, strict=True))
+        contacts = Contacts.from_arrays(names, *columns, span=(0.0, end))
+        said: dict[str, Any] = {"protocol": "", "parameters": {}, "links": {}}
+        self._router(run, groups, said, messages)
+        lives = self._lives(run, groups)
+        return run.filled("Scenario.name"), said, contacts, [(message, lives[message.source]) for message in messages]
+
+    def _refuse_double(self, run: OneSettings, messages: list[OneMessage]) -> None:
+        ids = Counter(message.id for message in messages)
+        twice = next((each for each, times in ids.items() if times > 1), None)
+        found = run.find("Events.nrof")
+        if twice is not None and found is not None:
+            raise found[1].error(f"two messages are called '{twice}': give each generator a prefix of its own")
+
+    def _groups(self, run: OneSettings) -> list[str]:
+        return [f"Group{number}" for number in range(1, run.whole("Scenario.nrofHostGroups") + 1)]
+
+    def _hosts(self, run: OneSettings, group: str) -> int:
+        return run.whole(f"{group}.nrofHosts", "Group.nrofHosts")
+
+    def _lives(self, run: OneSettings, groups: list[str]) -> list[float | None]:
+        """How long the messages of each host live, in seconds; The ONE counts minutes."""
+        lives: list[float | None] = []
+        for group in groups:
+            names = f"{group}.msgTtl", "Group.msgTtl"
+            life = 60.0 * run.whole(*names) if run.find(*names) else None
+            lives += [life] * self._hosts(run, group)
+        return lives
+
+    def _all_events(self, run: OneSettings, end: float, hosts: int) -> list[Connection | OneMessage]:
+        events: list[Connection | OneMessage] = []
+        for number in range(1, run.whole("Events.nrof") + 1):
+            space = f"Events{number}"
+            kind = run.text(f"{space}.class")
+            if kind == "MessageEventGenerator":
+                events += generate_messages(run, space, end, hosts)
+            elif kind == "ExternalEventsQueue":
+                found = run.find(f"{space}.filePath")
+                if found is None:
+                    raise run.missing(f"{space}.filePath")
+                key = (_locate(found[1]), end, hosts)
+                if key not in self._events:
+                    self._events[key] = list(read_events(*key))
+                events += self._events[key]
+            else:
+                where = run.find(f"{space}.class")
+                assert where is not None
+                known = ["MessageEventGenerator", "ExternalEventsQueue"]
+                self.refuse(where[1], f"no events of class '{kind}': {did_you_mean(kind, known)}")
+        return events
+
+    def _router(self, run: OneSettings, groups: list[str], said: dict[str, Any], messages: list[OneMessage]) -> None:
+        router, where = self._same(run, groups, "router")
+        if where is None:
+            raise run.missing("Group.router")
+        if router not in ROUTERS:
+            self.refuse(where, f"no router '{router}' in hunet: it has {', '.join(ROUTERS)}; push stands in for it")
+        said["protocol"] = ROUTERS.get(router, "push")
+        for group in groups:
+            self._refuse_habits(run, group)
+        if router == "SprayAndWaitRouter":
+            said["parameters"]["copies"] = run.whole("SprayAndWaitRouter.nrofCopies")
+            if not run.truth("SprayAndWaitRouter.binaryMode", default=False):
+                found = run.find("SprayAndWaitRouter.binaryMode", "SprayAndWaitRouter.nrofCopies")
+                assert found is not None
+                self.refuse(found[1], "hunet sprays in binary mode only: set SprayAndWaitRouter.binaryMode = true")
+        if router == "EpidemicOracleRouter":  # everything at once, and no limits
+            return
+        speed = self._speed(run, groups)
+        if speed is not None:
+            said["links"] = {"rate": 8.0 * speed, "unit": "bits/s"}
+        written, where = self._same(run, groups, "bufferSize")
+        if where is not None:
+            room = run.whole(f"{groups[0]}.bufferSize", "Group.bufferSize")
+            sizes = [message.size for message in messages] or [room]
+            if min(sizes) != max(sizes):
+                self.refuse(
+                    where,
+                    f"bufferSize {written} with messages of {min(sizes)} to {max(sizes)} bytes: hunet's buffers count "
+                    "messages; give all messages one size, or the mean size is used",
+                )
+            mean = sum(sizes) / len(sizes)
+            if room < mean:
+                raise where.error(f"bufferSize {written} holds no message of {mean:g} bytes: make it larger")
+            if mean:  # The ONE drops what it received first
+                said["parameters"] |= {"buffer": int(room / mean), "evict": "first-in"}
+
+    def _refuse_habits(self, run: OneSettings, group: str) -> None:
+        """What hosts of The ONE can do and devices here cannot."""
+        for name, harmless, problem in (
+            ("deleteDelivered", "false", "devices here do not learn that a message has been delivered elsewhere"),
+            ("nrofApplications", "0", "The ONE's applications have no counterpart here"),
+            ("activeTimes", "", "devices here are always on: cut the connections out of the trace instead"),
+            ("sendQueue", "", "on a slow link the newest message goes first here"),
+            ("nrofInterfaces", "1", "a contact here is one link: keep one interface"),
+        ):
+            found = run.find(f"{group}.{name}", f"Group.{name}")
+            if found is not None and found[1].value != harmless:
+                self.refuse(found[1], f"'{found[0]}' = {found[1].value}: {problem}; remove it")
+
+    def _same(self, run: OneSettings, groups: list[str], name: str) -> tuple[str, Setting | None]:
+        """A setting of the groups, which must not differ between them."""
+        found = [run.find(f"{group}.{name}", f"Group.{name}") for group in groups]
+        first = next((each for each in found if each is not None), None)
+        if first is None:
+            return "", None
+        for each in found:
+            if each is None or each[1].value != first[1].value:
+                odd = each or first
+                self.refuse(odd[1], f"'{odd[0]}' differs between groups, and all devices are alike here: set it once")
+        return first[1].value, first[1]
+
+    def _speed(self, run: OneSettings, groups: list[str]) -> float | None:
+        """Bytes per second of the slowest interface; None if none says it."""
+        speeds: dict[float, Setting] = {}
+        for group in groups:
+            interface = run.text(f"{group}.interface1", "Group.interface1", default="")
+            kind = run.find(f"{interface}.type")
+            if kind is not None and kind[1].value != "SimpleBroadcastInterface":
+                self.refuse(
+                    kind[1], f"interface '{kind[1].value}': links have one speed here; SimpleBroadcastInterface has"
+                )
+            found = run.find(f"{interface}.transmitSpeed")
+            if found is not None:
+                speeds[run.number(found[0])] = found[1]
+        if len(speeds) > 1:
+            self.refuse(
+                speeds[max(speeds)], "interfaces differ in transmitSpeed, and all links are alike here: set one"
+            )
+        return min(speeds, default=None)
+
+    def _refuse_unknown(self) -> None:
+        settings = self._settings
+        for number in range(1, _count(settings, "Report.nrofReports") + 1):
+            name = settings.text(f"Report.report{number}", default=_REPORTS[0])
+            if name in _OF_CONTACTS:
+                self.notes.append(f"{name}: by hunet convert contacts.parquet NAME{_OF_CONTACTS[name]}")
+            elif name not in _REPORTS:
+                self.notes.append(f"report '{name}' is not written; 'hunet report --one' has {', '.join(_REPORTS)}")
+        warmup = settings.find("Report.warmup")
+        if warmup is not None and settings.number("Report.warmup"):
+            self.refuse(warmup[1], "reports here count from the start: set Report.warmup = 0")
+        events = range(1, _count(settings, "Events.nrof") + 1)
+        for name, setting in settings.entries.items():
+            spare = re.match(r"(Group|Events)(\d+)\.", name)
+            groups = range(1, _count(settings, "Scenario.nrofHostGroups") + 1)
+            if spare and int(spare[2]) not in (events if spare[1] == "Events" else groups):
+                continue  # of a group or a generator that is not there
+            if name not in settings.used and not _WITHOUT_EFFECT.fullmatch(name):
+                self.refuse(setting, f"no use for the setting '{name}': {did_you_mean(name, settings.used)[:120]}")
+
+
+def _count(settings: OneSettings, name: str) -> int:
+    return settings.whole(name) if settings.find(name) else 0
+
+
+def _locate(setting: Setting) -> Path:
+    """A file that a setting names: seen from the working folder, as The ONE does, or from the settings."""
+    places = [Path(setting.value), setting.path.parent / setting.value]
+    for place in places:
+        if place.exists():
+            return place
+    raise setting.error(f"no file '{setting.value}', seen from the working folder or from here")
+
+
+def _write_contacts(folder: Path, contacts: Contacts, files: dict[str, str]) -> dict[str, str]:
+    from hunet.worlds.contact_files import write_contacts
+
+    name = _name_for(contacts.fingerprint, "contacts", ".parquet", files)
+    if not (folder / name).exists():
+        write_contacts(contacts, folder / name)
+    return {"contacts": name}
+
+
+def _write_messages(folder: Path, contacts: Contacts, messages: list[_Said], files: dict[str, str]) -> dict[str, str]:
+    """Publications, each on the topic of its receiver, and who wants what."""
+    said = [["id", "time", "node", "topic", "size", "ttl"]]
+    for message, life in messages:
+        names = contacts.names[message.source], contacts.names[message.target]
+        said.append(
+            [message.id, f"{message.time:.12g}", *names, str(message.size), "" if life is None else f"{life:g}"]
+        )
+    wanted = [["node", "topic"], *([name, name] for name in contacts.names)]
+    found = {}
+    for kind, rows in (("publications", said), ("subscriptions", wanted)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        found[kind] = _name_for(text.getvalue(), kind, ".csv", files)
+        with file_in_place(folder / found[kind]) as place:
+            place.write_text(text.getvalue(), encoding="utf-8")
+    return found
+
+
+def _name_for(content: str, kind: str, suffix: str, files: dict[str, str]) -> str:
+    """A file's name by its content: the first of a kind has no number."""
+    if content not in files:
+        many = sum(name.startswith(kind) for name in files.values())
+        files[content] = f"{kind}-{many + 1}{suffix}" if many else f"{kind}{suffix}"
+    return files[content]
