@@ -113,6 +113,10 @@ class Host(StructuralType):
         """A neighbour tells who has got publications."""
         ...
 
+    def role_changed(self, name: str) -> None:
+        """The device has another role in its system."""
+        ...
+
 
 class _Link:
     """A neighbour, as seen from here."""
@@ -694,6 +698,7 @@ class LiveDriver:
 
     def role(self, name: str) -> None:
         self.store.set_fact("role", name.encode())
+        self._host.role_changed(name)
 
     def false_match(self, message: Message) -> None:  # noqa: ARG002
         self.count("false matches")
