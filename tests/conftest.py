@@ -1,11 +1,20 @@
-"""What all tests share: where the real traces are, if they are here, and how hypothesis behaves."""
+"""What all tests share: the real traces and a browser, if they are here, and how hypothesis behaves."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.browser import start_browser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from selenium.webdriver import Chrome
 
 settings.register_profile(
     "suite", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -13,6 +22,7 @@ settings.register_profile(
 settings.load_profile("suite")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +31,30 @@ def shared() -> Path:
     if not (SHARED / "traces").is_dir():
         pytest.skip("the folder ../shared with real traces is not here")
     return SHARED
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pictures", action="store_true", help="write docs/pictures/*.png from the pages that are tested")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    """One Chromium for all tests of pages: starting one takes seconds."""
+    with start_browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+@pytest.fixture
+def picture(request: pytest.FixtureRequest, browser: Chrome, tmp_path: Path) -> Callable[[str], None]:
+    """Takes a picture of the page that is open, under a name; ``--pictures`` keeps it for the documentation."""
+
+    def take(name: str) -> None:
+        from PIL import Image
+
+        kept = bool(request.config.getoption("--pictures"))
+        path = (PICTURES if kept else tmp_path) / f"{name}.png"
+        with Image.open(io.BytesIO(browser.get_screenshot_as_png())) as seen:
+            seen.convert("RGB").quantize(256).save(path, optimize=True)
+        assert 10_000 < path.stat().st_size < 200_000
+
+    return take

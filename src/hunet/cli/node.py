@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["log", "node", "peers", "publish", "status", "subscribe", "unsubscribe"]
 
 _PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
+_PAGE = "Its web page"
 
 Folder = Annotated[
     Path,
@@ -55,6 +56,24 @@ def node(
     interface: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", rich_help_panel=_NETWORK, help="Beacons on these interfaces only."),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            rich_help_panel=_PAGE,
+            help="Serve a web page and an HTTP API: PORT for this machine only; HOST:PORT, or :PORT for all "
+            "interfaces, for whoever has the token.",
+        ),
+    ] = None,
+    http_token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            envvar="HUNET_HTTP_TOKEN",
+            rich_help_panel=_PAGE,
+            help="The token; without it one is made, and needed beyond this machine.",
+        ),
     ] = None,
     quota: Annotated[
         int, typer.Option(metavar="MB", rich_help_panel=_KEEPS, help="How much it carries for others.", min=1)
@@ -105,22 +124,34 @@ def node(
         quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
         encounters=encounters,  # type: ignore[arg-type]
     )
-    asyncio.run(_run(device, subscribe_to or [], say, as_json))
+    asyncio.run(_run(device, subscribe_to or [], say, as_json, (http, http_token)))
 
 
-async def _run(device: Node, topics: list[str], say: tuple[str, str] | None, as_json: bool) -> None:
+async def _run(
+    device: Node,
+    topics: list[str],
+    say: tuple[str, str] | None,
+    as_json: bool,
+    page: tuple[str | None, str | None],
+) -> None:
     import asyncio
     import logging
     import signal
+    from contextlib import AsyncExitStack
 
     from hunet.node.control import Control
 
     logging.basicConfig(level=logging.WARNING, format="hunet: %(message)s")
-    async with device, Control(device) as control:
+    async with device, Control(device) as control, AsyncExitStack() as stack:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         typer.echo(f"{device.device} runs {device.protocol} at {device.address}", err=True)
+        if page[0] is not None:
+            from hunet.node.http_api import HttpApi
+
+            api = await stack.enter_async_context(HttpApi(device, page[0], page[1]))
+            typer.echo(f"its page is {api.url}", err=True)
         waiting = [asyncio.ensure_future(each) for each in (stop.wait(), control.stopped(), device.failure())]
         followed = [asyncio.ensure_future(_print(device, topic, as_json)) for topic in topics]
         try:

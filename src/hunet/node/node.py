@@ -453,7 +453,7 @@ class Node:
                     "expires": message.expires,
                     "size": message.size,
                     "devices": [names[node] for node in reversed(members(devices))],
-                    "strength": strength,
+                    "strength": float(strength),
                     "receipts": self.receipts(message.id),
                 }
             )

@@ -1,0 +1,78 @@
+"""A real browser for pages that we write: Chromium without a window, driven by Selenium.
+
+The fixture ``browser`` (``tests/conftest.py``) is one for all tests of a session, and skips, saying so, where there is
+none. With ``--pictures`` the tests of pages also write the pictures of the documentation.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from selenium.webdriver import Chrome
+
+__all__ = ["colours", "complaints", "open_page", "start_browser"]
+
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    "--force-device-scale-factor=1",
+    "--window-size=1200,900",
+)
+
+
+@contextmanager
+def start_browser(profile: Path) -> Iterator[Chrome]:
+    """Chromium with a profile of its own; nothing is fetched to find it."""
+    program = next((found for name in ("chromium", "google-chrome", "chrome") if (found := shutil.which(name))), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("no Chromium here, or no chromedriver (on Debian: apt install chromium chromium-driver)")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*_FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    try:
+        yield found
+    finally:
+        found.quit()
+
+
+def open_page(browser: Chrome, page: Path | str) -> None:
+    """Open a file or an address, with an empty console and in light colours."""
+    browser.get("about:blank")
+    _console(browser)  # what earlier pages said
+    colours(browser, "light")
+    browser.get(page.absolute().as_uri() if isinstance(page, Path) else page)
+
+
+def colours(browser: Chrome, scheme: str) -> None:
+    """What the person prefers: ``light`` or ``dark``."""
+    preferred = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": preferred})
+
+
+def complaints(browser: Chrome) -> list[str]:
+    """Errors and warnings in the console since the page was opened."""
+    return [line["message"] for line in _console(browser) if line["level"] in ("SEVERE", "WARNING")]
+
+
+def _console(browser: Chrome) -> list[dict[str, str]]:
+    lines: list[dict[str, str]] = browser.get_log("browser")  # type: ignore[no-untyped-call]
+    return lines
