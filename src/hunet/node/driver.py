@@ -563,7 +563,12 @@ class LiveDriver:
     def _with_publications(self, link: _Link, plain: dict[str, Any], publications: list[Any]) -> Data | None:
         """A data packet whose publications are checked and in the catalogue; None if nothing of it is of use."""
         listed = plain.get("messages")
-        if not isinstance(listed, list) or not 0 < len(publications) == len(listed) == len(set(map(str, listed))):
+        if (
+            not isinstance(listed, list)
+            or not all(isinstance(each, str) for each in listed)
+            or not all(isinstance(each, bytes) for each in publications)
+            or not 0 < len(publications) == len(listed) == len(set(listed))
+        ):
             raise PeerError("a data frame without its publications")
         useless: set[str] = set()
         read: list[tuple[Publication, bytes]] = []

@@ -401,6 +401,8 @@ def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
     except sqlite3.Error:
         return 0, list(_TABLES)
     with closing(source):
+        with suppress(sqlite3.Error):
+            source.execute("PRAGMA writable_schema = ON")  # or SQLite reads nothing of a file that was cut off
         for table in _TABLES:
             whole, rows = _readable(source, table)
             for row in rows:
