@@ -93,7 +93,7 @@ class HttpApi:
         for route in self.routes:
             path = route.path.replace("{topic}", "{topic:.+}")
             app.router.add_route(route.method, path, self._served(route))
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=2.0)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._guard.host or None, self._guard.port).start()
