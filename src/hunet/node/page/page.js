@@ -29,6 +29,17 @@ function make(tag, about = {}, ...children) {
   return element;
 }
 
+// Shows these elements and no others; what is there already stays, so that nobody's press or focus goes astray.
+function put(place, elements) {
+  const key = (element) => element.dataset.key ?? element.outerHTML;
+  const old = Map.groupBy([...place.children], key);
+  const kept = elements.map((element) => old.get(key(element))?.shift() ?? element);
+  [...place.children].filter((element) => !kept.includes(element)).forEach((element) => element.remove());
+  kept.forEach((element, index) => {
+    if (place.children[index] !== element) place.insertBefore(element, place.children[index] ?? null);
+  });
+}
+
 const name = (text) => make("bdi", {}, text); // isolated: letters that turn the line around stay inside
 
 function when(seconds) {
@@ -86,11 +97,12 @@ const shows = {
     const status = await ask("GET", "/status");
     me = status.device;
     $("me").replaceChildren(make("code", { title: me }, `${me.slice(0, 8)}…`), ` runs ${status.protocol}`);
+    $("key").textContent = me;
     const waiting = status.waiting ? `(${status.waiting}) ` : "";
     document.title = `${waiting}hunet ${me.slice(0, 8)}`;
     showTopics(status.subscriptions);
     const counted = { "bytes on disk": status.disk_bytes, ...status.counters };
-    $("counters").replaceChildren(...Object.entries(counted).flatMap(
+    put($("counters"), Object.entries(counted).flatMap(
       ([what, many]) => [make("dt", {}, what), make("dd", {}, many.toLocaleString())]));
   },
 
@@ -111,13 +123,13 @@ const shows = {
 
   async peers() {
     const { peers } = await ask("GET", "/peers");
-    $("peer-list").replaceChildren(...peers.map((peer) => make("li", {},
+    const list = peers.map((peer) => make("li", {},
       make("div", { class: "line" },
         make("span", { title: peer.device }, name(peer.name)),
         make("button", { class: "plain small", "aria-label": `Name ${peer.name}`, onclick: () => askName(peer) }, "Name…")),
       make("div", { class: "quiet" }, ...(peer.since === null ? [] : ["since ", when(peer.since)]),
-        peer.same_protocol ? "" : " · runs another protocol"))));
-    if (!peers.length) $("peer-list").append(make("li", { class: "quiet" }, "Nobody is in reach."));
+        peer.same_protocol ? "" : " · runs another protocol")));
+    put($("peer-list"), list.length ? list : [make("li", { class: "quiet" }, "Nobody is in reach.")]);
   },
 
   async encounters() {
@@ -129,20 +141,20 @@ const shows = {
       const who = one.device ?? one.name;
       people.set(who, [...(people.get(who) ?? []), one]);
     }
-    $("timeline").replaceChildren(...[...people.values()].flatMap(
-      (times) => [name(times[0].name), strip(times[0].name, times, start, now)]));
-    $("axis-start").replaceChildren(when(start));
-    if (!people.size) $("timeline").append(make("p", { class: "quiet" }, "Nobody, as far as it was noted."));
+    const axis = make("span", { class: "axis quiet" }, when(start), "now");
+    const nobody = make("span", { class: "quiet" }, "Nobody, as far as it was noted.");
+    $("timeline").replaceChildren(...(people.size ? [...[...people.values()].flatMap(
+      (times) => [name(times[0].name), strip(times[0].name, times, start, now)]), axis] : [nobody]));
   },
 
   async carried() {
     const { carried, held, held_bytes: size } = await ask("GET", "/carried?limit=50");
     $("carried-sum").textContent = held ? `${held} messages, ${bytes(size)}` : "Nothing.";
-    $("carried-list").replaceChildren(...carried.map((one) => make("li", {},
+    put($("carried-list"), carried.map((one) => make("li", { "data-id": one.id },
       make("div", { class: "line" },
         make("span", {}, make("span", { class: "chip" }, name(one.topic)), one.own ? " my own" : " from ", one.own ? "" : name(one.name)),
         make("span", { class: "quiet" }, bytes(one.size))),
-      make("div", { class: "quiet" }, ...forWhom(one), ` · for another ${lasting(one.expires - Date.now() / 1000)}`,
+      make("div", { class: "quiet" }, ...forWhom(one), ` · kept for another ${lasting(one.expires - Date.now() / 1000)}`,
         one.own && one.receipts ? ` · at least ${one.receipts} have it` : ""))));
   },
 
@@ -153,7 +165,7 @@ const shows = {
     const circle = members === null ? "It knows no communities."
       : others.length ? "My community:" : "I belong to no community yet.";
     $("role").textContent = `${part} in ${protocol}. ${circle}`;
-    $("community").replaceChildren(...others.map((device) => make("li",
+    put($("community"), others.map((device) => make("li",
       { class: device.here ? "chip" : "chip absent", title: device.device }, name(device.name), device.here ? "(here)" : "")));
   },
 };
@@ -189,26 +201,27 @@ function strip(who, times, start, now) {
 }
 
 function showTopics(topics) {
-  $("topic-list").replaceChildren(...topics.map((topic) => make("li", { class: "chip" }, name(topic),
+  put($("topic-list"), topics.map((topic) => make("li", { class: "chip" }, name(topic),
     make("button", {
       "aria-label": `No longer follow ${topic}`,
       onclick: () => attempt(async () => showTopics((await ask("DELETE", subscription(topic))).subscriptions)),
     }, "×"))));
-  $("known-topics").replaceChildren(...topics.map((topic) => make("option", { value: topic })));
+  put($("known-topics"), topics.map((topic) => make("option", { value: topic })));
 }
 
 const subscription = (topic) => `/subscriptions/${encodeURIComponent(topic)}`;
 
 function showMessages() {
   const shown = [...messages.values()].sort((one, two) => two.number - one.number);
-  $("message-list").replaceChildren(...shown.map(messageItem));
+  put($("message-list"), shown.map(messageItem));
   $("no-messages").hidden = shown.length > 0;
   $("earlier").hidden = earlier === null;
 }
 
 function messageItem(message) {
   const hops = `${message.hops} ${message.hops === 1 ? "hop" : "hops"}`;
-  return make("li", { class: message.taken ? "read" : "new", "data-number": message.number },
+  const key = `${message.number} ${message.taken} ${message.name}`;
+  return make("li", { class: message.taken ? "read" : "new", "data-key": key },
     make("div", { class: "head" },
       make("span", { class: "chip" }, name(message.topic)),
       make("span", { class: "who", title: message.author }, name(message.name)),
