@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from hunet.model import Message, from_mapping
@@ -23,10 +24,16 @@ NAMES = [identity.device for identity in IDENTITIES]
 
 
 class Table:
-    """Drivers in one process; frames pass through one queue, so that a frame is heard before any later one."""
+    """Drivers in one process; frames are heard in the order in which they were sent.
 
-    def __init__(self, protocol: str, devices: int = 2, *, folder: Path | None = None, **given: Any) -> None:
+    With ``luck``, only the frames of each sender are; whose turn it is is drawn by lot.
+    """
+
+    def __init__(
+        self, protocol: str, devices: int = 2, *, folder: Path | None = None, luck: Random | None = None, **given: Any
+    ) -> None:
         self.now = 0.0
+        self._luck = luck
         self.frames: deque[tuple[int, str, bytes]] = deque()
         self.open: set[tuple[int, int]] = set()
         self.kind = protocol_class(protocol)
@@ -65,6 +72,11 @@ class Table:
 
     def carry(self) -> None:
         while self.frames:
+            if self._luck:
+                chosen = self._luck.choice(sorted({sender for sender, _, _ in self.frames}))
+                first = next(frame for frame in self.frames if frame[0] == chosen)
+                self.frames.remove(first)
+                self.frames.appendleft(first)
             sender, device, frame = self.frames.popleft()
             receiver = NAMES.index(device)
             if (min(sender, receiver), max(sender, receiver)) in self.open:

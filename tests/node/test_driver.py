@@ -378,6 +378,20 @@ def test_own_publications_beyond_the_quota_are_refused_with_a_remedy() -> None:
     assert table[0].holdings.held.bit_count() == 1
 
 
+def test_a_content_that_the_disk_has_lost_is_given_up_and_the_rest_goes() -> None:
+    for protocol in ("push", "b-sub", "spray-and-wait"):
+        table = Table(protocol, room=1)
+        table[1].subscribe("news")
+        lost, whole = table.publish(0, "news", b"lost"), table.publish(0, "news", b"whole")
+        table[0].store.add_content(table[0].messages.by_id(lost.id).number, b"something else")
+        table[0].store._write("UPDATE contents SET checksum = 0 WHERE content = ?", b"something else")
+        table.now = 1.0
+        table.meet(0, 1)
+        table.advance(9.0)
+        assert table.delivered(1) == [whole.id], protocol
+        assert table[0].store.counters()["damaged"] == 1
+
+
 def test_contents_go_when_nobody_needs_them_any_more() -> None:
     table = Table("push", buffer=1)
     table[1].subscribe("news")

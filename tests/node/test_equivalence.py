@@ -123,6 +123,21 @@ def test_the_same_deliveries_one_by_one(protocol: str, overlapping: bool) -> Non
     assert total > 10
 
 
+@pytest.mark.parametrize("protocol", ["push", "spray-and-wait", "b-sub", "social-election", "mops"])
+def test_the_order_in_which_two_ends_hear_each_other_does_not_matter(protocol: str) -> None:
+    """Frames of one direction stay in order; how the two directions interleave is the network's affair."""
+    for seed in range(6):
+        events = plan(seed, 2, overlapping=False)
+        outcomes = []
+        for luck in (None, Random(seed), Random(seed + 100)):
+            live = Table(protocol, 2, again=inf, luck=luck, **PROTOCOLS[protocol])
+            for time, _, what, node, about in events:
+                live.advance(time)
+                perform(live, what, node, about)
+            outcomes.append(live.deliveries())
+        assert outcomes[0] == outcomes[1] == outcomes[2], f"seed {seed}"
+
+
 def test_the_classes_are_the_very_same_and_know_nothing_of_nodes() -> None:
     for protocol, parameters in PROTOCOLS.items():
         table, network = Table(protocol, 1, **parameters), Network(protocol, 1, **parameters)

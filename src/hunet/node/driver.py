@@ -269,10 +269,10 @@ class LiveDriver:
 
     def _feed(self, known: int) -> None:
         """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
-        kept = sorted(self.store.kept())
+        kept = list(self.store.kept(known))
         for number in kept:
             message = self.messages[number]
-            if number >= known and not self.holdings.holds(number) and message.expires >= self.now:
+            if not self.holdings.holds(number) and message.expires >= self.now:
                 self.protocol.publish(message, self.now)
         for number in kept:
             if not self.holdings.holds(number):
@@ -516,23 +516,36 @@ class LiveDriver:
         """If it is this end's turn: send the next packet, or pass the turn, or settle."""
         if not link.ready or not link.holds_turn or link.packet is not None:
             return
-        if link.awake[True]:
+        while link.awake[True]:
             link.awake[True] = False  # unless it is woken meanwhile
             packet: Data | None = self.protocol.poll(link.node, self.now, self.holdings.room(self.room))
-            if packet is not None:
-                link.awake[True] = True  # there may be more: it is asked until it has none
-                publications = self.holdings.contents(packet.messages)
-                link.sequence += 1
-                link.packet = packet
-                plain = self._plain(packet)
-                self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
-                return
+            if packet is None:
+                continue
+            link.awake[True] = True  # there may be more: it is asked until it has none
+            publications = self._publications(packet)
+            if publications is None:
+                self.protocol.sent(link.node, packet, False, self.now)
+                continue
+            link.sequence += 1
+            link.packet = packet
+            plain = self._plain(packet)
+            self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
+            return
         if link.awake[False]:
             self._pass_turn(link)
         elif not link.settled:
             link.settled = True
             self._frame(link, "settled")
             self.protocol.settled(link.node, self.now)
+
+    def _publications(self, packet: Data) -> list[bytes] | None:
+        """What a packet carries, as its encoding lists it; None if the disk has lost some, which then is given up."""
+        found = {number: self.store.content(number) for number in members(packet.messages)}
+        lost = [number for number, content in found.items() if content is None]
+        for number in lost:
+            self.count("damaged")
+            self.protocol.surrender(1 << number, self.now)
+        return None if lost else [content for content in found.values() if content is not None]
 
     def _pass_turn(self, link: _Link) -> None:
         link.holds_turn = False
@@ -668,8 +681,9 @@ class LiveDriver:
         if link is None or link.mute:
             self.count("out of band: out of reach")
             return
-        publications = self.holdings.contents(packet.messages) if isinstance(packet, Data) else []
-        self._frame(link, "out of band", packet=self._plain(packet), publications=publications)
+        publications = self._publications(packet) if isinstance(packet, Data) else []
+        if publications is not None:
+            self._frame(link, "out of band", packet=self._plain(packet), publications=publications)
 
     def wake(self, peer: Node) -> None:
         link = self.links.get(self.holdings.names[peer])

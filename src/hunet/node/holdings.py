@@ -75,7 +75,8 @@ class Holdings:
     def load(self) -> None:
         """Read the headers of all messages: one pass over the store."""
         for header in self._store.headers():
-            self.messages.skip(header.number)
+            if header.number > len(self.messages):
+                self.messages.skip(header.number)
             self._remember(header)
         self.messages.skip(int((self._store.fact("next") or b"0").decode()))
 
@@ -212,18 +213,6 @@ class Holdings:
                 found |= 1 << number
         return found
 
-    # Contents ---------------------------------------------------------------------------------------------------------
-
     def room(self, most: int) -> int:
         """How many messages a data frame has room for."""
         return max(1, min(most, _DATA_BYTES // self._largest))
-
-    def contents(self, messages: MessageSet) -> list[bytes]:
-        """Publications, highest number first."""
-        found = []
-        for number in members(messages):
-            content = self._store.content(number)
-            if content is None:
-                raise OutputError(f"the content of {self.messages[number].id} is damaged or missing")
-            found.append(content)
-        return found

@@ -403,7 +403,7 @@ class Node:
         """The encounters of this device, in the order in which they began; those that last have no end."""
         me = self._noted(self.device)
         for encounter in self._store.encounters():
-            yield {"a": me, "b": encounter.device, "start": encounter.began, "end": encounter.ended}
+            yield {"node": me, "peer": encounter.device, "start": encounter.began, "end": encounter.ended}
 
     def encounters(self, since: float = 0.0, most: int = 1000) -> list[dict[str, Any]]:
         """The same for the eyes of its owner: the latest first, with the names of those whom it knows."""
