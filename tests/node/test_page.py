@@ -145,8 +145,8 @@ def test_a_message_goes_from_page_to_page(
     browser.execute_script("document.getElementById('span').value = 3600")
     browser.execute_script("document.getElementById('span').dispatchEvent(new Event('change'))")
     shown(browser, "timeline", "now")
-    for pixels in (360, 1400):
-        width(browser, pixels)
+    for pixels, height in ((360, 800), (1400, 860)):
+        width(browser, pixels, height)
         assert browser.execute_script("return document.documentElement.scrollWidth") <= pixels
     picture("node-page")
     colours(browser, "dark")

@@ -42,6 +42,8 @@ _BODY_SECONDS = 30.0
 _HEARTBEAT = 15.0
 _INLINE = 64 << 10
 """Longer contents come only if one message is asked for."""
+_SOME = 20
+"""Of those who want a message, so many are named."""
 _PAGE = {"/": "index.html", "/style.css": "style.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _HEADERS = {
@@ -103,7 +105,8 @@ class HttpApi:
             raise ConfigurationError(
                 f"--http {self._address}: cannot listen there ({why}); take another address or port"
             ) from None
-        self._guard.port = self._runner.addresses[0][1]
+        found = self._runner.addresses  # with port 0, IPv4 and IPv6 get one each; the printed one is of the first
+        self._guard.port = next((address[1] for address in found if len(address) == 2), found[0][1])
         self._stack.enter_context(self._node.watched_by(self._events))
         return self
 
@@ -123,6 +126,7 @@ class HttpApi:
 
     def _routes(self) -> list[Route]:
         limit = Query("limit", "At most so many.", 100, 1, 1000)
+        few = Query("limit", "At most so many.", 50, 1, 200)
         before = Query("before", "Only messages with lower numbers.", 1 << 53, 1, 1 << 53)
         since = Query("since", "Only what was not over at this time.", 0, 0, 1 << 53, whole=False)
         return [
@@ -130,7 +134,7 @@ class HttpApi:
             Route("GET", "/peers", "Who is in reach now.", self._peers, records.Peers),
             Route("PUT", "/names/{device}", "Call a device by a name.", self._name, records.Device, records.Naming),
             Route(
-                "GET", "/messages", "What was delivered here.", self._messages, records.Messages, None, (before, limit)
+                "GET", "/messages", "What was delivered here.", self._messages, records.Messages, None, (before, few)
             ),
             Route("GET", "/messages/{number}", "One message, however long.", self._message, records.Message),
             Route("POST", "/messages/{number}/taken", "It is dealt with.", self._take, records.Message),
@@ -174,7 +178,7 @@ class HttpApi:
     async def _name(self, asked: Asked) -> Any:
         device = asked.word("device")
         self._node.book.name(device, asked.body.name)
-        return self._device(device)
+        return self._devices([device])[0]
 
     async def _messages(self, asked: Asked) -> Any:
         most = asked.whole("limit")
@@ -227,7 +231,8 @@ class HttpApi:
                 **{name: each[name] for name in each if name != "devices"},
                 name=self._node.book.call(each["author"]),
                 own=each["author"] == self._node.device,
-                wanted_by=[self._device(device) for device in each["devices"]],
+                wanted_by=self._devices(each["devices"][:_SOME]),
+                wanted_by_many=len(each["devices"]),
             )
             for each in self._node.carried(asked.whole("limit"))
         ]
@@ -238,7 +243,7 @@ class HttpApi:
         return records.Community(
             protocol=status["protocol"],
             role=status["role"],
-            members=None if members is None else [self._device(device) for device in members],
+            members=None if members is None else self._devices(members),
         )
 
     async def _encounters(self, asked: Asked) -> Any:
@@ -288,11 +293,10 @@ class HttpApi:
             return records.RoleNews(**about)
         return records.LinkNews(**about, name=self._node.book.call(about["device"]))
 
-    def _device(self, device: str) -> records.Device:
-        here = any(peer["device"] == device for peer in self._node.peers())
-        return records.Device(
-            device=device, name=self._node.book.call(device), here=here, own=device == self._node.device
-        )
+    def _devices(self, devices: list[str]) -> list[records.Device]:
+        here = {peer["device"] for peer in self._node.peers()} if devices else ()
+        call, own = self._node.book.call, self._node.device
+        return [records.Device(device=one, name=call(one), here=one in here, own=one == own) for one in devices]
 
     def _delivery(self, asked: Asked) -> Delivery:
         word = asked.word("number")

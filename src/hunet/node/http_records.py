@@ -156,7 +156,8 @@ class Carried(msgspec.Struct, frozen=True):
     created: Time
     expires: Time
     size: Annotated[int, Meta(ge=0)]
-    wanted_by: Annotated[list[Device], Meta(description="Who wants it, as far as the protocol knows them.")]
+    wanted_by: Annotated[list[Device], Meta(description="Some of those who want it, as far as the protocol knows.")]
+    wanted_by_many: Annotated[int, Meta(description="How many it knows to want it.", ge=0)]
     strength: Annotated[
         float,
         Meta(description="How firmly it counts on meeting others who want it, in the protocol's measure.", ge=0),

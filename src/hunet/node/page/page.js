@@ -2,7 +2,8 @@
 
 const $ = (id) => document.getElementById(id);
 const TOKEN = "hunet-token";
-const SLOWEST = 15000;
+const SEALED = "application/vnd.hunet.sealed";
+const SLOWEST = 15000; // between asking anew, in milliseconds
 const MOST = 500; // messages on the page
 
 let token = localStorage.getItem(TOKEN) ?? "";
@@ -44,6 +45,7 @@ const name = (text) => make("bdi", {}, text); // isolated: letters that turn the
 
 function when(seconds) {
   const date = new Date(seconds * 1000);
+  if (Number.isNaN(date.getTime())) return make("span", {}, "some time");
   const today = date.toDateString() === new Date().toDateString();
   const style = today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
   return make("time", { datetime: date.toISOString(), title: date.toLocaleString() }, date.toLocaleString([], style));
@@ -172,6 +174,8 @@ const shows = {
 
 function forWhom(one) {
   const known = one.wanted_by.flatMap((device, place) => [place ? ", " : "for ", name(device.name)]);
+  const more = one.wanted_by_many - one.wanted_by.length;
+  if (more) known.push(` and ${more} more`);
   if (one.strength > 0) known.push(known.length ? " and others" : "for people whom I meet", ` (${one.strength.toPrecision(3)})`);
   return known.length ? known : ["for whoever wants it"];
 }
@@ -232,6 +236,9 @@ function messageItem(message) {
 
 function content(message) {
   if (message.text !== null) return make("pre", { class: "text", dir: "auto" }, message.text);
+  if (message.content_type === SEALED) {
+    return make("p", { class: "quiet" }, "Sealed for a private topic: the command hunet subscribe --group opens it.");
+  }
   const save = make("button", { class: "plain small", onclick: () => attempt(() => keep(message)) }, "Save");
   return make("p", { class: "quiet" }, name(message.content_type), `, ${bytes(message.size)} `, save);
 }
