@@ -17,6 +17,7 @@ from hunet.node.identity import device_name
 from hunet.node.publication import Publication
 from hunet.node.store import Store
 from hunet.protocols import PROTOCOLS
+from hunet.protocols.push import Push
 from tests.node.table import IDENTITIES, NAMES, Table
 
 STATEFUL = ["push", "spray-and-wait", "b-sub", "socialcast", "social-election", "socio-aware-overlay", "mops"]
@@ -156,6 +157,26 @@ def test_a_state_of_other_parameters_is_not_used_but_publications_are(
     again[1].subscribe("news")
     again.meet(0, 1)
     assert again.delivered(1) == [hello.id]
+
+
+class Secretive(Push):
+    """A protocol of somebody's own, with a state that cannot be written."""
+
+    def start(self, now: float) -> None:
+        self.secret = lambda: now
+
+
+def test_a_protocol_whose_state_cannot_be_written_runs_and_keeps_its_publications(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = Table("tests.node.test_driver:Secretive", folder=tmp_path)
+    hello = table.publish(0, "news")
+    table[0].save()
+    assert caplog.text.count("cannot be kept over a restart") == 2  # once for each device
+    table.crash(0)
+    table[1].subscribe("news")
+    table.meet(0, 1)
+    assert table.delivered(1) == [hello.id]
 
 
 def test_a_clock_that_goes_back_starts_the_protocol_afresh(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
