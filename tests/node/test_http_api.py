@@ -465,3 +465,25 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert ann.carried() == []
 
     play(scene())
+
+
+def test_more_connections_than_it_can_hold_are_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_api, "_MOST_CONNECTIONS", 3)
+
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, HttpApi(ann, "0") as api:
+            port = int(api.url.rpartition(":")[2].rstrip("/"))
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+            await until(lambda: len(api._runner.server.connections) == 3)  # type: ignore[union-attr]
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b""
+            writer.close()
+            idle[0][1].close()
+            await until(lambda: len(api._runner.server.connections) == 2)  # type: ignore[union-attr]
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert (await reader.readline()) == b"HTTP/1.1 200 OK\r\n"
+            for _, open_one in [*idle, (reader, writer)]:
+                open_one.close()
+
+    play(scene())

@@ -38,6 +38,7 @@ __all__ = ["HttpApi"]
 
 _MOST_STREAMS = 16
 _MOST_AT_ONCE = 64
+_MOST_CONNECTIONS = 128
 _BODY_SECONDS = 30.0
 _HEARTBEAT = 15.0
 _INLINE = 64 << 10
@@ -74,6 +75,12 @@ class Asked(NamedTuple):
         return int(self.query[name])
 
 
+class _HangUp(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
+
+
 class HttpApi:
     """The server: ``address`` is PORT (of this machine only), HOST:PORT, or :PORT for everybody who can reach it.
 
@@ -98,14 +105,16 @@ class HttpApi:
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._guard.host or None, self._guard.port).start()
+            loop, host = asyncio.get_running_loop(), self._guard.host or None
+            self._server = await loop.create_server(self._connected, host, self._guard.port)
         except OSError as error:
             await self._runner.cleanup()
             why = error.strerror or str(error)
             raise ConfigurationError(
                 f"--http {self._address}: cannot listen there ({why}); take another address or port"
             ) from None
-        found = self._runner.addresses  # with port 0, IPv4 and IPv6 get one each; the printed one is of the first
+        found = [listener.getsockname() for listener in self._server.sockets]
+        # With port 0, IPv4 and IPv6 get one each; the printed one is the former's.
         self._guard.port = next((address[1] for address in found if len(address) == 2), found[0][1])
         self._stack.enter_context(self._node.watched_by(self._events))
         return self
@@ -113,9 +122,16 @@ class HttpApi:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._server.close()
         self._stack.close()
         self._events.close()
         await self._runner.cleanup()
+
+    def _connected(self) -> asyncio.BaseProtocol:
+        """Somebody connects; beyond a number they are hung up on, so that the node keeps its own links."""
+        server = self._runner.server
+        assert server is not None
+        return server() if len(server.connections) < _MOST_CONNECTIONS else _HangUp()
 
     @property
     def url(self) -> str:
