@@ -62,6 +62,23 @@ def test_variants_of_one_system_understand_each_other_and_others_are_left_in_pea
     assert table[0].store.counters()["other protocol"] == 1
 
 
+def test_mops_devices_find_their_community_by_themselves() -> None:
+    table = Table("mops", 3, learning="exchange", sigma=50.0, relearn=200.0, threshold=0.01)
+    table[2].subscribe("news")
+    for day in range(13):
+        table.advance(1.0 + day * 50)
+        table.meet(0, 1)
+        table.advance(11.0 + day * 50)
+        table.meet(1, 2)
+        table.advance(21.0 + day * 50)
+        table.part(0, 1)
+        table.part(1, 2)
+        if day == 10:
+            hello = table.publish(0, "news")
+    assert [driver.protocol.community for driver in table.drivers] == [1, 1, 1]  # type: ignore[attr-defined]
+    assert table.deliveries() == [(561.0, 2, hello.id, 2)]
+
+
 # Crashes -----------------------------------------------------------------------------------------------------------
 
 

@@ -147,7 +147,7 @@ def test_encounters_are_noted_as_asked_for(tmp_path: Path) -> None:
 def test_a_folder_has_one_node_and_mistakes_are_explained(tmp_path: Path) -> None:
     async def scene() -> None:
         async with device(tmp_path, "ann") as ann:
-            with pytest.raises(ConfigurationError, match="running here already"):
+            with pytest.raises(ConfigurationError, match="a node runs here already"):
                 async with device(tmp_path, "ann"):
                     pass
             with pytest.raises(ConfigurationError, match="needs a topic"):

@@ -254,7 +254,7 @@ class Node:
         assert self._failed is not None, "not started"
         await asyncio.shield(self._failed)
 
-    def _fail(self, error: OutputError) -> None:
+    def _fail(self, error: Exception) -> None:
         """The disk does not take what must be written: what is on it is whole, and is where the next start begins."""
         if self._failed is not None and not self._failed.done():
             self._failed.set_exception(error)
@@ -283,7 +283,7 @@ class Node:
                 if now - cleaned >= _CLEAN_EVERY:
                     cleaned = now
                     self._driver.clean()
-        except OutputError as error:
+        except Exception as error:  # a disk that takes nothing, or a mistake in a protocol: say so, do not limp on
             self._fail(error)
 
     def _save(self) -> None:
@@ -643,13 +643,15 @@ def _only_one(folder: Path) -> Iterator[None]:
     """Keep a second node out of a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-    except BlockingIOError:
-        raise ConfigurationError(f"{folder}: a node is running here already; give this one another folder") from None
+        lock = (folder / "lock").open("w")
     except OSError as error:
         raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigurationError(f"{folder}: a node runs here already; give this one another folder") from None
+        yield
 
 
 def _address(text: str) -> tuple[str, int]:
