@@ -198,9 +198,9 @@ class HttpApi:
 
     async def _messages(self, asked: Asked) -> Any:
         most = asked.whole("limit")
-        found = self._node.deliveries(below=asked.whole("before"), most=most, newest=True)
-        earlier = found[-1].number if len(found) == most else None
-        return records.Messages(messages=[self._plain(delivery) for delivery in found], before=earlier)
+        deliveries = self._node.deliveries(below=asked.whole("before"), most=most, newest=True)
+        found = [self._plain(delivery) for delivery in deliveries]
+        return records.Messages(messages=found, before=found[-1].number if len(found) == most else None)
 
     async def _message(self, asked: Asked) -> Any:
         return self._plain(self._delivery(asked), whole=True)
@@ -317,10 +317,9 @@ class HttpApi:
     def _delivery(self, asked: Asked) -> Delivery:
         word = asked.word("number")
         number = int(word) if word.isascii() and word.isdigit() and len(word) < 16 else 0
-        found = self._node.deliveries(above=number - 1, below=number + 1)
-        if not found:
-            raise Refusal(404, f"there is no message {word!r}; it may be out of date")
-        return found[0]
+        for delivery in self._node.deliveries(above=number - 1, below=number + 1):
+            return delivery
+        raise Refusal(404, f"there is no message {word!r}; it may be out of date")
 
     def _plain(self, delivery: Delivery, whole: bool = False) -> records.Message:
         about = plain_delivery(delivery)

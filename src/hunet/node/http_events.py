@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Event", "EventLog"]
 
 _KEPT = 1000
-_AT_ONCE = 20
+_AT_ONCE = 4
 """Deliveries that are read from the disk at a time."""
 _PLACE = re.compile(r"([0-9a-f]{8})\.(\d{1,15})\.(\d{1,15})")
 
@@ -113,7 +113,7 @@ class EventLog:
             number, kind, about = self._happened[place.happening + 1 - oldest]
             place = place._replace(happening=number)
             yield Event(place, kind, about)
-        while not self._closed and (found := self._node.deliveries(above=place.delivery, most=_AT_ONCE)):
+        while not self._closed and (found := list(self._node.deliveries(above=place.delivery, most=_AT_ONCE))):
             for delivery in found:
                 place = place._replace(delivery=delivery.number)
                 yield Event(place, "delivery", delivery)

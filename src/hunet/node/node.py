@@ -418,14 +418,17 @@ class Node:
             for noted, began, ended in self._store.latest_encounters(since, most)
         ]
 
-    def deliveries(self, above: int = 0, below: int = 1 << 62, most: int = 100, newest: bool = False) -> list[Delivery]:
+    def deliveries(
+        self, above: int = 0, below: int = 1 << 62, most: int = 100, newest: bool = False
+    ) -> Iterator[Delivery]:
         """Deliveries by number, also those that were taken, for as long as the device has them.
 
         Those of a private topic stay sealed: only who subscribes with its key can read them.
         """
-        found = self._store.deliveries(above, below, most, newest)
-        read = [self._delivery(pending, taken=taken) for pending, taken in found]
-        return [delivery for delivery in read if delivery is not None]
+        for pending, taken in self._store.deliveries(above, below, most, newest):
+            delivery = self._delivery(pending, taken=taken)
+            if delivery is not None:
+                yield delivery
 
     def last_delivery(self) -> int:
         """The number of the latest delivery."""
