@@ -51,10 +51,11 @@ function when(seconds) {
   return make("time", { datetime: date.toISOString(), title: date.toLocaleString() }, date.toLocaleString([], style));
 }
 
+const several = (many, what) => `${many} ${what}${many === 1 ? "" : "s"}`;
+
 function lasting(seconds) {
   for (const [unit, length] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
-    const many = Math.round(seconds / length);
-    if (seconds >= length) return `${many} ${unit}${many === 1 ? "" : "s"}`;
+    if (seconds >= length) return several(Math.round(seconds / length), unit);
   }
   return "under a minute";
 }
@@ -151,7 +152,7 @@ const shows = {
 
   async carried() {
     const { carried, held, held_bytes: size } = await ask("GET", "/carried?limit=50");
-    $("carried-sum").textContent = held ? `${held} messages, ${bytes(size)}` : "Nothing.";
+    $("carried-sum").textContent = held ? `${several(held, "message")}, ${bytes(size)}` : "Nothing.";
     put($("carried-list"), carried.map((one) => make("li", { "data-id": one.id },
       make("div", { class: "line" },
         make("span", {}, make("span", { class: "chip" }, name(one.topic)), one.own ? " my own" : " from ", one.own ? "" : name(one.name)),
@@ -184,7 +185,7 @@ function strip(who, times, start, now) {
   const space = "http://www.w3.org/2000/svg";
   const picture = document.createElementNS(space, "svg");
   const total = times.reduce((sum, one) => sum + (one.end ?? now) - Math.max(start, one.start), 0);
-  const said = `${who}: ${times.length} ${times.length === 1 ? "meeting" : "meetings"}, ${lasting(total)} in all`;
+  const said = `${who}: ${several(times.length, "meeting")}, ${lasting(total)} in all`;
   picture.setAttribute("viewBox", "0 0 1000 10");
   picture.setAttribute("preserveAspectRatio", "none");
   picture.setAttribute("role", "img");
@@ -196,8 +197,8 @@ function strip(who, times, start, now) {
     const from = Math.max(0, (one.start - start) / (now - start)) * 1000;
     const until = Math.min(1, ((one.end ?? now) - start) / (now - start)) * 1000;
     const bar = document.createElementNS(space, "rect");
-    bar.setAttribute("x", Math.min(from, 996));
-    bar.setAttribute("width", Math.max(4, until - from));
+    bar.setAttribute("x", Math.min(from, 990)); // the shortest can be seen
+    bar.setAttribute("width", Math.max(10, until - from));
     bar.setAttribute("height", 10);
     picture.append(bar);
   }
@@ -223,13 +224,12 @@ function showMessages() {
 }
 
 function messageItem(message) {
-  const hops = `${message.hops} ${message.hops === 1 ? "hop" : "hops"}`;
   const key = `${message.number} ${message.taken} ${message.name}`;
   return make("li", { class: message.taken ? "read" : "new", "data-key": key },
     make("div", { class: "head" },
       make("span", { class: "chip" }, name(message.topic)),
       make("span", { class: "who", title: message.author }, name(message.name)),
-      when(message.created), make("span", {}, hops),
+      when(message.created), make("span", {}, several(message.hops, "hop")),
       message.taken ? null : make("button", { class: "plain small", onclick: () => attempt(() => take(message)) }, "Done")),
     content(message));
 }
