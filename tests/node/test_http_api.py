@@ -467,7 +467,9 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     play(scene())
 
 
-def test_more_connections_than_it_can_hold_are_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_connections_than_it_can_hold_are_hung_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(http_api, "_MOST_CONNECTIONS", 3)
 
     async def scene() -> None:
@@ -483,6 +485,9 @@ def test_more_connections_than_it_can_hold_are_hung_up_on(tmp_path: Path, monkey
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert (await reader.readline()) == b"HTTP/1.1 200 OK\r\n"
+            idle[1][1].write(b"this is no HTTP\r\n\r\n")
+            assert (await idle[1][0].readline()).startswith(b"HTTP/1.0 400")
+            assert caplog.records == []  # strangers cannot fill a log
             for _, open_one in [*idle, (reader, writer)]:
                 open_one.close()
 

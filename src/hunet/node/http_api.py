@@ -10,6 +10,7 @@ elsewhere, nor run what is not in its file (``Content-Security-Policy``).
 from __future__ import annotations
 
 import asyncio
+import logging
 from base64 import b64decode
 from contextlib import ExitStack
 from importlib.resources import files
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from hunet.model import ConfigurationError, HunetError, OutputError
 from hunet.node import http_records as records
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from hunet.node.node import Node
 
 __all__ = ["HttpApi"]
+
+_log = logging.getLogger("hunet.http")
+_log.addFilter(lambda line: not (line.exc_info and isinstance(line.exc_info[1], HttpProcessingError)))
+"""What strangers send that is no HTTP is answered with 400 and needs no report."""
 
 _MOST_STREAMS = 16
 _MOST_AT_ONCE = 64
@@ -102,7 +108,7 @@ class HttpApi:
         for route in self.routes:
             path = route.path.replace("{topic}", "{topic:.+}")
             app.router.add_route(route.method, path, self._served(route))
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
+        self._runner = web.AppRunner(app, access_log=None, logger=_log, handler_cancellation=True, shutdown_timeout=2.0)
         await self._runner.setup()
         try:
             loop, host = asyncio.get_running_loop(), self._guard.host or None
