@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["log", "node", "peers", "publish", "status", "subscribe", "unsubscribe"]
 
 _PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
+_PAGE = "Its web page"
 
 Folder = Annotated[
     Path,
@@ -56,6 +57,24 @@ def node(
     interface: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", rich_help_panel=_NETWORK, help="Beacons on these interfaces only."),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            rich_help_panel=_PAGE,
+            help="Serve a web page and an HTTP API: PORT for this machine only; HOST:PORT, or :PORT for all "
+            "interfaces, for whoever has the token.",
+        ),
+    ] = None,
+    http_token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            envvar="HUNET_HTTP_TOKEN",
+            rich_help_panel=_PAGE,
+            help="The token; without it one is made, and needed beyond this machine.",
+        ),
     ] = None,
     quota: Annotated[
         int, typer.Option(metavar="MB", rich_help_panel=_KEEPS, help="How much it carries for others.", min=1)
@@ -129,27 +148,38 @@ def node(
         trial=trial,
     )
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))
-    asyncio.run(_run(device, port, subscribe_to or [], say, as_json))
+    asyncio.run(_run(device, subscribe_to or [], say, as_json, (http, http_token), port))
 
 
 async def _run(
-    device: Node, port: MtcpPort | None, topics: list[str], say: tuple[str, str] | None, as_json: bool
+    device: Node,
+    topics: list[str],
+    say: tuple[str, str] | None,
+    as_json: bool,
+    page: tuple[str | None, str | None],
+    port: MtcpPort | None,
 ) -> None:
     import asyncio
     import logging
     import signal
-    from contextlib import nullcontext
+    from contextlib import AsyncExitStack
 
     from hunet.node.control import Control
 
     logging.basicConfig(level=logging.WARNING, format="hunet: %(message)s")
-    async with device, Control(device) as control, port or nullcontext():
+    async with device, Control(device) as control, AsyncExitStack() as stack:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         typer.echo(f"{device.device} runs {device.protocol} at {device.address}", err=True)
         if port is not None:
+            await stack.enter_async_context(port)
             typer.echo(f"it takes bundles over MTCP at {port.host}:{port.port}", err=True)
+        if page[0] is not None:
+            from hunet.node.http_api import HttpApi
+
+            api = await stack.enter_async_context(HttpApi(device, page[0], page[1]))
+            typer.echo(f"its page is {api.url}", err=True)
         waiting = [asyncio.ensure_future(each) for each in (stop.wait(), control.stopped(), device.failure())]
         followed = [asyncio.ensure_future(_print(device, topic, as_json)) for topic in topics]
         try:

@@ -64,6 +64,10 @@ class Host(StructuralType):
         """A neighbour tells who has got publications."""
         ...
 
+    def role_changed(self, name: str) -> None:
+        """The device has another role in its system."""
+        ...
+
 
 class Device(ABC):
     """A protocol, its state, its timers, its application and its disk; who drives it adds the neighbours."""
@@ -354,6 +358,7 @@ class Device(ABC):
 
     def role(self, name: str) -> None:
         self.store.set_fact("role", name.encode())
+        self._host.role_changed(name)
 
     def false_match(self, message: Message) -> None:  # noqa: ARG002
         self.count("false matches")

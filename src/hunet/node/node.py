@@ -12,7 +12,7 @@
 ...     asyncio.run(two_devices(folder))
 'hello'
 
-What a node keeps is in its folder: its key (``key.pem``), whom it knows (``known.toml``), everything else in
+What a node keeps is in its folder: its key (``key.pem``), whom it knows (``known.json``), everything else in
 ``hunet.db``. While it runs, ``socket`` is where the commands talk to it. One node runs in a folder at a time.
 
 A call of :meth:`Node.publish` returns when the publication is on the disk. A delivery is the application's until it
@@ -28,13 +28,14 @@ import logging
 import os
 import time
 from contextlib import AsyncExitStack, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import ConfigurationError, Message, OutputError, PeerError, from_mapping, matching_score
+from hunet.model import ConfigurationError, Message, OutputError, PeerError, from_mapping, matching_score, members
 from hunet.node.clock import WEEK, SteadyClock, is_set
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
 from hunet.node.driver import LiveDriver
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Literal
+
+    from hunet.node.store import Pending
 
 __all__ = ["DAY", "Delivery", "Node", "Subscription"]
 
@@ -77,6 +80,8 @@ class Delivery(msgspec.Struct, frozen=True):
     hops: int
     """Transmissions behind it."""
     delivered: float
+    taken: bool = False
+    """Whether an application has dealt with it."""
 
     @property
     def text(self) -> str:
@@ -168,6 +173,7 @@ class Node:
         self._since: dict[str, float] = {}
         self._receipts_sent: dict[str, int] = {}
         self._subscriptions: list[Subscription] = []
+        self._watchers: list[Callable[[str, dict[str, Any]], None]] = []
         self._alarm = asyncio.Event()
         self._failed: asyncio.Future[None] | None = None
         self.running = False
@@ -178,7 +184,7 @@ class Node:
         async with AsyncExitStack() as stack:
             stack.enter_context(_only_one(self.folder))
             self.identity = Identity.load_or_create(self.folder / "key.pem")
-            self.book = AddressBook(self.folder / "known.toml")
+            self.book = AddressBook(self.folder / "known.json")
             self._failed = asyncio.get_running_loop().create_future()
             self._load()
             stack.callback(self._close_store)
@@ -424,6 +430,81 @@ class Node:
         for encounter in self._store.encounters():
             yield {"device": own, "met": encounter.device, "start": encounter.began, "end": encounter.ended}
 
+    def encounters(self, since: float = 0.0, most: int = 1000) -> list[dict[str, Any]]:
+        """The same for the eyes of its owner: the latest first, with the names of those whom it knows."""
+        known = {self._noted(device): device for device in self.book.entries()}
+        return [
+            {
+                "device": known.get(noted),
+                "name": self.book.call(known[noted]) if noted in known else f"{noted[:8]}…",
+                "start": began,
+                "end": ended,
+            }
+            for noted, began, ended in self._store.latest_encounters(since, most)
+        ]
+
+    def deliveries(
+        self, above: int = 0, below: int = 1 << 62, most: int = 100, newest: bool = False
+    ) -> Iterator[Delivery]:
+        """Deliveries by number, also those that were taken, for as long as the device has them.
+
+        Those of a private topic stay sealed: only who subscribes with its key can read them.
+        """
+        for pending, taken in self._store.deliveries(above, below, most, newest):
+            delivery = self._delivery(pending, taken=taken)
+            if delivery is not None:
+                yield delivery
+
+    def last_delivery(self) -> int:
+        """The number of the latest delivery."""
+        return self._store.last_delivery()
+
+    def take(self, delivery: int) -> None:
+        """Say that a delivery is dealt with: no subscription gets it any more."""
+        self._check_running()
+        self._take(delivery)
+
+    def carried(self, most: int = 1000) -> list[dict[str, Any]]:
+        """What this device carries, latest first, and for whom as far as its protocol knows."""
+        driver, names = self._driver, self._driver.holdings.names
+        found = []
+        alive = driver.holdings.held & ~driver.messages.dead(driver.now)
+        for number in islice(members(alive), most):
+            message = driver.messages[number]
+            devices, strength = driver.protocol.demand(message, driver.now)
+            found.append(
+                {
+                    "id": message.id,
+                    "topic": message.topic,
+                    "author": names[message.publisher],
+                    "created": message.created,
+                    "expires": message.expires,
+                    "size": message.size,
+                    "devices": [names[node] for node in reversed(members(devices))],
+                    "strength": float(strength),
+                    "receipts": self.receipts(message.id),
+                }
+            )
+        return found
+
+    def community(self) -> list[str] | None:
+        """The devices that the protocol takes for this one's community; None in a system without communities."""
+        circle = self._driver.protocol.circle()
+        return None if circle is None else [self._driver.holdings.names[node] for node in reversed(members(circle))]
+
+    @contextmanager
+    def watched_by(self, watcher: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
+        """Tell somebody, at once, of deliveries ("delivery"), links ("link up", "link down") and a new "role"."""
+        self._watchers.append(watcher)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watcher)
+
+    def _tell(self, what: str, **about: Any) -> None:
+        for watcher in self._watchers:
+            watcher(what, about)
+
     def _check_running(self) -> None:
         if not self.running:
             raise ConfigurationError("this node is not running: use it inside 'async with Node(...) as node'")
@@ -437,30 +518,36 @@ class Node:
             subscription._last = waiting.number
             if not matching_score(subscription.topic, waiting.topic):
                 continue
-            publication = self._read(waiting.message)
-            opened: Any = publication
-            if publication is not None and subscription._group is not None:
-                try:
-                    opened = subscription._group.open(publication)
-                except Refused as refused:
-                    self._driver.count(f"refused: {refused.reason}")
-                    opened = None
-            if publication is None or opened is None:
-                self._take(waiting.number)
-                continue
-            topic = subscription._group.name if subscription._group else publication.topic
-            return Delivery(
-                waiting.number,
-                publication.id,
-                topic,
-                publication.author,
-                publication.created,
-                opened.content,
-                opened.content_type,
-                waiting.hops,
-                waiting.at,
-            )
+            delivery = self._delivery(waiting, subscription._group)
+            if delivery is not None:
+                return delivery
+            self._take(waiting.number)
         return None
+
+    def _delivery(self, pending: Pending, group: Group | None = None, taken: bool = False) -> Delivery | None:
+        """What the application gets; None if it cannot be read."""
+        publication = self._read(pending.message)
+        opened: Any = publication
+        if publication is not None and group is not None:
+            try:
+                opened = group.open(publication)
+            except Refused as refused:
+                self._driver.count(f"refused: {refused.reason}")
+                return None
+        if publication is None:
+            return None
+        return Delivery(
+            pending.number,
+            publication.id,
+            group.name if group else publication.topic,
+            publication.author,
+            publication.created,
+            opened.content,
+            opened.content_type,
+            pending.hops,
+            pending.at,
+            taken,
+        )
 
     def _read(self, message: int) -> Publication | None:
         """A publication from the disk; None if the disk has lost it."""
@@ -489,11 +576,15 @@ class Node:
     def delivered(self, message: Message) -> None:
         for subscription in self._subscriptions:
             subscription.wake()
+        self._tell("delivery")
         publication = self._read(message.number)
         if publication is not None and publication.receipts:
             self._add_receipt(Receipt.signed(self.identity, publication.id, publication.expires))
             self._store.commit()
             self._spread_receipts()
+
+    def role_changed(self, name: str) -> None:
+        self._tell("role", role=name)
 
     def link_ready(self, device: str) -> None:
         self._give_receipts(device)
@@ -536,6 +627,7 @@ class Node:
             self._store.begin_encounter(self._noted(device), self._clock())
         with self._watched():
             self._driver.link_up(device)
+        self._tell("link up", device=device)
 
     async def frame(self, device: str, data: bytes) -> None:
         """A frame has come over a link."""
@@ -552,6 +644,7 @@ class Node:
             self._store.end_encounter(self._noted(device), self._clock())
         with self._watched():
             self._driver.link_down(device)
+        self._tell("link down", device=device, reason=reason)
 
     def _noted(self, device: str) -> str:
         if self._encounters == "names":

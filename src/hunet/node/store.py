@@ -233,6 +233,19 @@ class Store:
         sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE NOT taken AND number > ? ORDER BY number"
         return map(Pending._make, self._rows(sql, after))
 
+    def deliveries(self, above: int, below: int, most: int, newest: bool = False) -> list[tuple[Pending, bool]]:
+        """Deliveries with numbers between these whose contents are here, and whether each was taken."""
+        sql = (
+            "SELECT d.number, d.message, d.topic, d.hops, d.at, d.taken FROM deliveries d JOIN contents c "
+            f"ON c.number = d.message WHERE d.number > ? AND d.number < ? ORDER BY d.number {'DESC' * newest} LIMIT ?"
+        )
+        return [(Pending._make(row), bool(taken)) for *row, taken in self._rows(sql, above, below, most)]
+
+    def last_delivery(self) -> int:
+        """The number of the latest delivery; 0 if there is none."""
+        row = self._row("SELECT max(number) FROM deliveries")
+        return int(row[0]) if row and row[0] is not None else 0
+
     def is_waiting(self, message: int) -> bool:
         """Whether the application is still to take a message."""
         return self._row("SELECT 1 FROM deliveries WHERE message = ? AND NOT taken", message) is not None
@@ -297,6 +310,13 @@ class Store:
     def encounters(self) -> Iterator[Encounter]:
         """Who was in reach, in the order in which they came."""
         return map(Encounter._make, self._rows("SELECT device, began, ended FROM encounters ORDER BY number"))
+
+    def latest_encounters(self, since: float, most: int) -> list[Encounter]:
+        """Who was in reach after a time, latest first."""
+        sql = (
+            "SELECT device, began, ended FROM encounters WHERE coalesce(ended, ?1) >= ?1 ORDER BY number DESC LIMIT ?2"
+        )
+        return list(map(Encounter._make, self._rows(sql, since, most)))
 
     # SQLite ---------------------------------------------------------------------------------------------------------
 

@@ -33,11 +33,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from hunet.model import MessageSet, Node, Parameters, Topic, about, members
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
 from hunet.protocols.b_sub_packets import Filters, Forward, check_filters
 from hunet.protocols.b_sub_watch import Watch
 from hunet.protocols.carrier import BufferParameters, Carrier
-from hunet.protocols.contract import Control, Data, Driver, Have, Packet, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet, Seen
 from hunet.social.temporal_counting_bloom_filter import (
     FilterShape,
     Lookup,
@@ -254,6 +254,10 @@ class BSub(Carrier):
     def check(self, packet: Packet) -> None:
         if isinstance(packet, Filters):
             check_filters(packet, self.shape)
+
+    def demand(self, message: Message, now: float) -> Demand:
+        faded = self.relay.decay(cycles_between(self._aged, now, self.parameters.decay_cycle))
+        return Demand(strength=faded.value(message.topic))  # filters do not tell whose interests they hold
 
     def observations(self, now: float) -> dict[str, float]:
         self._age(now)

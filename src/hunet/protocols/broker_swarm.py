@@ -32,7 +32,7 @@ from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Have, Packet, Protocol
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Have, Packet, Protocol
 from hunet.protocols.utility_buffer import Copy, Entry, UtilityBuffer
 from hunet.social.subscription_table import Matches, SubscriptionTable, utility
 
@@ -413,6 +413,10 @@ class BrokerSwarm(Protocol):
         """Seconds in the present role, without those of the first window, in which all is still in flux."""
         first: float = self.started + self.parameters.window
         return max(0.0, now - max(self._role_since, first))
+
+    def demand(self, message: Message, now: float) -> Demand:
+        near = sum([1 << peer for peer, link in self.links.items() if message.topic in link.topics])
+        return Demand(near, utility(self.table.matches(message.topic), message.created, now))
 
     def observations(self, now: float) -> dict[str, float]:
         return {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import Control, Data, Driver, Have, Interests, Packet, Protocol, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Interests, Packet, Protocol, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -148,6 +148,9 @@ class Carrier(Protocol):
         for number in members(lowest):
             self.buffer.remove(self.driver.messages[number], "overflow")
         return lowest
+
+    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
+        return Demand(sum([1 << peer for peer, topics in self.interests.items() if message.topic in topics]))
 
     # The steps ----------------------------------------------------------------------------------------------------
 

@@ -39,14 +39,26 @@ from typing import Protocol as StructuralType
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, Topic
+from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Parameters, Topic
 
 if TYPE_CHECKING:
     from random import Random
 
     from hunet.model import Contacts
 
-__all__ = ["ID_BYTES", "Control", "Data", "Driver", "Experiment", "Have", "Interests", "Packet", "Protocol", "Seen"]
+__all__ = [
+    "ID_BYTES",
+    "Control",
+    "Data",
+    "Demand",
+    "Driver",
+    "Experiment",
+    "Have",
+    "Interests",
+    "Packet",
+    "Protocol",
+    "Seen",
+]
 
 ID_BYTES = 8
 """What one message id costs in a control packet."""
@@ -61,6 +73,14 @@ class Experiment(NamedTuple):
     trial: Callable[[str, dict[str, Any]], dict[str, float]]
     """Runs a protocol by name with these parameters, without messages; gives what its devices observed, summed up.
     With it a baseline can match its parameters to how another protocol fares on these contacts."""
+
+
+class Demand(NamedTuple):
+    """What a device knows of who wants a message: of some who they are, of others only that it meets such people."""
+
+    devices: NodeSet = 0
+    strength: float = 0.0
+    """How firmly it counts on meeting somebody who wants it, in the system's own measure; 0 if it has none."""
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
@@ -244,6 +264,14 @@ class Protocol:
     def surrender(self, among: MessageSet, now: float) -> MessageSet:  # noqa: ARG002
         """Storage is short: let go of the copy of the lowest rank among these messages; which one went, if any."""
         return 0
+
+    def circle(self) -> NodeSet | None:
+        """The devices that this one takes for its community, itself among them; None in a system that has none."""
+        return None
+
+    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
+        """For whom this device would carry a message, as far as it knows: for people who look at it."""
+        return Demand()
 
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
         """What this device has counted of itself by the end of a run, for studies; summed over devices by name."""

@@ -41,8 +41,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, members
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Seen
+from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Seen
 from hunet.protocols.mops_errands import Errand, Errands
 from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.protocols.mops_learning import Learner, Neighbourhood
@@ -361,6 +361,16 @@ class Mops(WeightedCarrier):
         if arrived:
             for number in members(packet.messages):
                 self._served(number, peer)
+
+    def circle(self) -> NodeSet | None:
+        return sum([1 << node for node in self.structure.members(self.node)])
+
+    def demand(self, message: Message, now: float) -> Demand:
+        devices = super().demand(message, now).devices
+        for one in self.book.lists.values():
+            if one.origin != self.node and message.topic in one.own:
+                devices |= 1 << one.origin
+        return Demand(devices, self.book.external_or_relayed().get(message.topic, 0.0))
 
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
         """Sums over devices: list forwardings (Fig. 10), the structure, and what decides closeness (section III.A)."""

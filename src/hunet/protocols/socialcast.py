@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
 from hunet.social.utility import ATTRIBUTES, Forecasts, Surroundings
 
 if TYPE_CHECKING:
@@ -242,6 +242,10 @@ class SocialCast(Protocol):
                 self.driver.removed(self.driver.messages[number], "overflow")
                 return 1 << number
         return 0
+
+    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
+        near = sum([1 << peer for peer, row in self.rows.items() if message.topic in row.interests])
+        return Demand(near, self.utilities.get(message.topic, 0.0))
 
     # Steps --------------------------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ import msgspec
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier
-from hunet.protocols.contract import Control, Data, Driver, Experiment, Packet, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet, Seen
 from hunet.protocols.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
 from hunet.protocols.socio_aware_packets import BrokerNews, CommunityNews, Direct, Handed, Purpose, SubscriptionNews
 from hunet.social.broker_directory import BrokerDirectory
@@ -417,6 +417,12 @@ class SocioAwareOverlay(Carrier):
     def _wake_all(self) -> None:
         for neighbour in self.known:
             self.driver.wake(neighbour)
+
+    def circle(self) -> NodeSet | None:
+        return self.place.community
+
+    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
+        return Demand(self.subscriptions.subscribers(message.topic) & ~(1 << message.publisher | 1 << self.node))
 
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
         alone = self.place.community == 1 << self.node

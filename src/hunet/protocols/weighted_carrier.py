@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from hunet.model import MessageSet, Node, Topic
+from hunet.model import Message, MessageSet, Node, Topic
 from hunet.protocols.carrier import BufferParameters, Carrier
-from hunet.protocols.contract import Control, Data, Driver, Packet, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +85,10 @@ class WeightedCarrier(Carrier):
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self.wants.pop(peer, None)
+
+    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
+        asked = [(peer, dict(wants.weights).get(message.topic, 0.0)) for peer, wants in self.wants.items()]
+        return Demand(sum([1 << peer for peer, weight in asked if weight > 0]))
 
     # The steps ------------------------------------------------------------------------------------------------------
 
