@@ -299,12 +299,15 @@ class BSub(Carrier):
         self._heard.clear()
 
     def _raise_marks(self, plan: Plan, messages: MessageSet) -> None:
+        others = [other for other in self.plans.values() if other is not plan]  # on slow links only
+        preferences, marks = plan.preferences, self.marks
         for number in members(messages):
-            mark = plan.preferences.get(number)
+            mark = preferences.get(number)
             if mark is not None:
-                self.marks[number] = max(mark, self.marks.get(number, 0.0))
-                for other in self.plans.values():  # several on slow links only
-                    if other is not plan and other.preferences.get(number, mark + 1) <= mark:
+                if number not in marks or mark > marks[number]:
+                    marks[number] = mark
+                for other in others:
+                    if other.preferences.get(number, mark + 1) <= mark:
                         other.left &= ~(1 << number)
 
     def _age(self, now: float) -> None:

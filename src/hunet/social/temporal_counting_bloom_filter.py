@@ -231,9 +231,9 @@ class TemporalCountingBloomFilter:
 
     def a_merge_and_m_merge(self, evidence: Evidence, hearsay: bytes) -> TemporalCountingBloomFilter:
         """The one and then the other, the latter with the counters of a filter: what B-SUB does in every contact."""
-        shape = self.shape
-        merged = self.packed + evidence.added_to(self.counters)
-        if hearsay != self.counters:
+        shape, mine = self.shape, self.counters
+        merged = self.packed + evidence.added_to(mine)
+        if hearsay != mine:
             theirs = int.from_bytes(hearsay, "little")
             merged = _larger(merged, theirs, shape.high, shape.low)
             if merged == theirs:  # those who meet often end up with the same filter, and share what is known of it
