@@ -23,7 +23,7 @@ from hunet.protocols.b_sub_packets import Filters
 from hunet.report.figures import panels
 from hunet.simulation.tag_workload import TAGS
 from hunet.social import filter_theory as theory
-from hunet.social.temporal_counting_bloom_filter import FilterShape, Lookup, wire_size
+from hunet.social.temporal_counting_bloom_filter import Evidence, FilterShape, Lookup, wire_size
 
 REPEATS = 3
 
@@ -50,12 +50,13 @@ def operations() -> None:
         mine = mine.a_merge(shape.of(rng.sample(TAGS, 2))).decay(rng.randrange(2))
         theirs = theirs.a_merge(shape.of(rng.sample(TAGS, 2))).decay(rng.randrange(2))
     genuine, lookup = shape.of(TAGS[:2]), Lookup(shape, TAGS)
+    evidence = Evidence(genuine)
     cases: dict[str, Callable[[], object]] = {
         "decay": lambda: mine.decay(1),
         "A-merge": lambda: mine.a_merge(genuine),
         "M-merge": lambda: mine.m_merge(theirs),
-        "A-merge, then M-merge": lambda: mine.a_merge_and_m_merge(genuine, theirs.counters),
-        "preferred of 38 tags": lambda: list(lookup.preferred(mine.counters, theirs.counters)),
+        "A-merge, then M-merge": lambda: mine.a_merge_and_m_merge(evidence, theirs.counters),
+        "preferred of 38 tags": lambda: list(lookup.preferred(mine.counters, theirs.counters, TAGS)),
         "size on the wire": lambda: wire_size(mine.counters),
         "a greeting": lambda: Filters(b"", mine.counters),
     }

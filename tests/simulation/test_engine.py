@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -216,6 +217,16 @@ def test_a_crash_takes_the_copies_with_it() -> None:
     assert crashed["dropped_crash"] == 1
 
 
+def test_a_crash_does_not_take_what_had_expired() -> None:
+    line = [("0", "1", 0, 10), ("1", "2", 20, 30)]
+    workload = Workload.of([Publication("m", 0.0, 0, "x", ttl=12)], [Subscription(2, "x")])
+    for looked_before in ([], [("1", "3", 13, 14)]):  # a buffer notices when somebody is met
+        contacts = Contacts.from_records(line + looked_before)
+        summary = run(contacts, workload, "push", crashes=[Crash(1, 15)]).summary
+        assert (summary["dropped_crash"], summary["dropped_expired"]) == (0, 2)
+        assert summary["buffertime_avg"] == 12
+
+
 def test_a_repeated_delivery_after_a_crash_counts_once() -> None:
     contacts = Contacts.from_records([("a", "b", 0, 10), ("a", "b", 20, 30)])
     workload = Workload.of([Publication("m", 5, 0, "x")], [Subscription(1, "x")])
@@ -257,3 +268,12 @@ def test_unknown_names_get_the_nearest_known_one() -> None:
         run(contacts, Workload.of([], []), "push", bufer=3)
     with pytest.raises(ConfigurationError, match="train is a share"):
         run(contacts, Workload.of([], []), "push", train=2)
+
+
+def test_a_run_leaves_the_garbage_collector_as_it_was() -> None:
+    contacts = Contacts.from_records([("a", "b", 0, 10)])
+    during: list[int] = []
+    usual = gc.get_threshold()
+    run(contacts, Workload.of([], []), "push", progress=lambda _: during.append(gc.get_threshold()[0]))
+    assert during[0] > usual[0]
+    assert gc.get_threshold() == usual

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hunet.model import ConfigurationError, PeerError, ProtocolError
 from hunet.social.exact_counters import ExactCounters
 from hunet.social.temporal_counting_bloom_filter import (
+    Evidence,
     FilterShape,
     Lookup,
     TemporalCountingBloomFilter,
@@ -79,7 +80,8 @@ def test_vector_4_evidence_before_hearsay() -> None:
     mine, theirs, interested = small(3, 3, 3, 3, 3), small(6, 6, 6, 6, 6), Figure5().of(["x", "w", "z"])
     assert list(mine.a_merge(interested).m_merge(theirs).counters) == [8] * 5
     assert list(mine.m_merge(theirs).a_merge(interested).counters) == [11] * 5
-    assert mine.a_merge_and_m_merge(interested, theirs.counters) == mine.a_merge(interested).m_merge(theirs)
+    evidence = Evidence(interested)
+    assert mine.a_merge_and_m_merge(evidence, theirs.counters) == mine.a_merge(interested).m_merge(theirs)
 
 
 def test_vector_5_decay_in_the_shape_of_figure_5() -> None:
@@ -176,7 +178,20 @@ def test_laws_of_merging(three: list[Filter]) -> None:
     assert a.m_merge(a) == a
     assert a.a_merge(b).a_merge(c) == a.a_merge(b.a_merge(c))
     assert a.m_merge(b).m_merge(c) == a.m_merge(b.m_merge(c))
-    assert a.a_merge_and_m_merge(b, c.counters) == a.a_merge(b).m_merge(c)
+
+
+@given(filters(3), st.lists(KEYS, unique=True, max_size=30))
+def test_evidence_is_a_fresh_filter_that_is_added(three: list[Filter], keys: list[str]) -> None:
+    fresh = three[0].shape.of(keys)
+    evidence = Evidence(fresh)
+    for mine in three:
+        for theirs in three:
+            assert mine.a_merge_and_m_merge(evidence, theirs.counters) == mine.a_merge(fresh).m_merge(theirs)
+
+
+def test_what_is_merged_is_no_evidence() -> None:
+    with pytest.raises(ProtocolError, match="only a fresh filter is evidence"):
+        Evidence(SHAPE.of(["x"]).a_merge(SHAPE.of(["x"])))
 
 
 @given(filters(2), st.integers(0, 300), st.integers(0, 300))
@@ -194,7 +209,7 @@ def test_looking_up_many_keys_is_looking_up_each(two: list[Filter], keys: list[s
     assert list(lookup.values(mine.counters)) == [mine.value(key) for key in keys]
     assert lookup.present(mine.counters) == [key for key in keys if key in mine]
     expected = [(key, mine.value(key), theirs.value(key)) for key in keys if theirs.value(key) > mine.value(key)]
-    assert list(lookup.preferred(mine.counters, theirs.counters)) == expected
+    assert list(lookup.preferred(mine.counters, theirs.counters, keys)) == expected
 
 
 @given(filters(2), KEYS)

@@ -257,7 +257,7 @@ class Catalogue:
 
     def newest(self, messages: MessageSet, most: int = 1) -> MessageSet:
         """Of a set, the ``most`` messages that were created last; of equal age, those numbered last."""
-        if messages.bit_count() <= most:
+        if most >= len(self._messages) or messages.bit_count() <= most:
             return messages
         if self._in_order and most == 1:
             return 1 << messages.bit_length() - 1

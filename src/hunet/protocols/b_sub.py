@@ -39,6 +39,7 @@ from hunet.protocols.b_sub_watch import Watch
 from hunet.protocols.carrier import BufferParameters, Carrier
 from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet, Seen
 from hunet.social.temporal_counting_bloom_filter import (
+    Evidence,
     FilterShape,
     Lookup,
     TemporalCountingBloomFilter,
@@ -95,12 +96,12 @@ class Plan:
 
     __slots__ = ("direct", "left", "made", "preferences", "unasked")
 
-    def __init__(self, made: float, direct: MessageSet, preferences: dict[int, float], unasked: MessageSet = 0) -> None:
+    def __init__(
+        self, made: float, left: MessageSet, direct: MessageSet, preferences: dict[int, float], unasked: MessageSet = 0
+    ) -> None:
         self.made, self.direct, self.preferences, self.unasked = made, direct, preferences, unasked
-        self.left = direct | unasked
+        self.left = left
         """What has not gone yet."""
-        for number in preferences:
-            self.left |= 1 << number
 
 
 class BSub(Carrier):
@@ -124,7 +125,7 @@ class BSub(Carrier):
         self.genuine_wire = b""
         self._aged = self._next_decay = 0.0
         self._tags = _lookup(self.shape, ())
-        self._heard: dict[bytes, tuple[TemporalCountingBloomFilter, list[Topic]]] = {}
+        self._heard: dict[bytes, tuple[Evidence, list[Topic]]] = {}
         """For each genuine filter, as it came: the filter, and the tags that it matches."""
 
     # What variants change -------------------------------------------------------------------------------------------
@@ -151,19 +152,22 @@ class BSub(Carrier):
         for tag in (self._heard.get(told.genuine) or self._hear(told.genuine))[1]:
             direct |= offers & by_topic[tag]
         offers ^= direct
+        relayed, marks = 0, self.marks
         preferences: dict[int, float] = {}
-        marks = self.marks
-        for tag, mine, theirs in self._tags.preferred(self.relay.counters, told.relay):
-            messages = offers & by_topic[tag]
+        for on_tag, mine, theirs in self._tags.preferred(self.relay.counters, told.relay, by_topic.values()):
+            messages = offers & on_tag
             if messages:
                 better = preference(mine or self.parameters.relative_always, theirs)
                 while messages:
                     number = messages.bit_length() - 1
-                    messages ^= 1 << number
+                    bit = 1 << number
+                    messages ^= bit
                     number += first
                     if number not in marks or better > marks[number]:
                         preferences[number] = better
-        return Plan(now, direct << first, preferences) if direct or preferences else None
+                        relayed |= bit
+        goes = direct | relayed
+        return Plan(now, goes << first, direct << first, preferences) if goes else None
 
     # The contract ---------------------------------------------------------------------------------------------------
 
@@ -217,13 +221,13 @@ class BSub(Carrier):
         plan = self.plans.get(peer)
         if not plan:
             return
-        plan.left &= ~packet.messages  # what the link lost is not tried again in this contact
+        plan.left ^= plan.left & packet.messages  # what the link lost is not tried again in this contact
         if arrived:
             assert isinstance(packet, Forward)
             self._raise_marks(plan, packet.messages)
             if len(self.marks) > self._most_marks:
-                held = self.buffer.held(now)
-                self.marks = {number: mark for number, mark in self.marks.items() if held >> number & 1}
+                marks = self.marks
+                self.marks = {number: marks[number] for number in members(self.buffer.held(now)) if number in marks}
                 self._most_marks = max(_MARKS, 2 * len(self.marks))
             if self.watch:
                 self.watch.forwarded(self.filters[peer], packet, plan.unasked)
@@ -282,33 +286,37 @@ class BSub(Carrier):
         if dead:
             new ^= dead
         self._deliver(new)
-        mistaken = new & packet.direct & ~self.delivered
-        for number in members(mistaken):
-            self.driver.false_match(self.driver.messages[number])
+        matched = new & packet.direct
+        if matched:
+            for number in members(matched & ~self.delivered):
+                self.driver.false_match(self.driver.messages[number])
         if limit is not None:
             new &= ~sum(1 << number for number in members(new) if mine[number] >= limit)
         keep = self.keeps(new, packet)
         if keep:
             self.buffer.add(keep, now)
 
-    def _hear(self, genuine: bytes) -> tuple[TemporalCountingBloomFilter, list[Topic]]:
+    def _hear(self, genuine: bytes) -> tuple[Evidence, list[Topic]]:
         if len(self._heard) >= _HEARD:  # a peer could make them up
             self._heard.clear()
-        whole = self.shape.from_plain_wire(genuine)
-        heard = self._heard[genuine] = whole, self._tags.present(whole.counters)
+        whole, evidence = _genuine(self.shape, genuine)
+        heard = self._heard[genuine] = evidence, self._tags.present(whole.counters)
         return heard
 
     def _know_tags(self, tags: Iterable[Topic]) -> None:
-        self._tags = _lookup(self.shape, tuple(sorted(tags)))
+        self._tags = _lookup(self.shape, tuple(tags))  # in the catalogue's order, in which it has their messages
         self._heard.clear()
 
     def _raise_marks(self, plan: Plan, messages: MessageSet) -> None:
+        others = [other for other in self.plans.values() if other is not plan]  # on slow links only
+        preferences, marks = plan.preferences, self.marks
         for number in members(messages):
-            mark = plan.preferences.get(number)
+            mark = preferences.get(number)
             if mark is not None:
-                self.marks[number] = max(mark, self.marks.get(number, 0.0))
-                for other in self.plans.values():  # several on slow links only
-                    if other is not plan and other.preferences.get(number, mark + 1) <= mark:
+                if number not in marks or mark > marks[number]:
+                    marks[number] = mark
+                for other in others:
+                    if other.preferences.get(number, mark + 1) <= mark:
                         other.left &= ~(1 << number)
 
     def _age(self, now: float) -> None:
@@ -335,6 +343,12 @@ class BSubP(BSub):
 @lru_cache(64)
 def _shape(counters: int, hashes: int, initial: int, ceiling: int) -> FilterShape:
     return FilterShape(counters, hashes, initial, ceiling)
+
+
+@lru_cache(_HEARD)
+def _genuine(shape: FilterShape, data: bytes) -> tuple[TemporalCountingBloomFilter, Evidence]:
+    whole = shape.from_plain_wire(data)
+    return whole, Evidence(whole)
 
 
 @lru_cache(256)

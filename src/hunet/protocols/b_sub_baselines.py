@@ -33,8 +33,8 @@ class BSubPush(BSub):
         offers = held ^ (held & seen)
         if not offers:
             return None
-        approved = super().plan(told, seen, now) or Plan(now, 0, {})
-        return Plan(now, approved.direct, approved.preferences, unasked=offers ^ approved.left)
+        approved = super().plan(told, seen, now) or Plan(now, 0, 0, {})
+        return Plan(now, offers, approved.direct, approved.preferences, unasked=offers ^ approved.left)
 
 
 class BSubPull(BSub):

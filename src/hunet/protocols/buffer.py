@@ -55,6 +55,8 @@ class Buffer:
         self._rank = rank
         self._driver = driver
         self._held: MessageSet = 0
+        self._many = 0
+        """How many these are: counting them takes long where numbers are high."""
         self._buried: MessageSet = 0
         """The dead when they were last looked for."""
         self._arrivals = 0
@@ -68,7 +70,7 @@ class Buffer:
         return bool(self._held >> message.number & 1)
 
     def __len__(self) -> int:
-        return self._held.bit_count()
+        return self._many
 
     def held(self, now: float) -> MessageSet:
         """What the buffer holds, without what has expired."""
@@ -78,10 +80,11 @@ class Buffer:
             gone = self._held & dead
             if gone:
                 self._held ^= gone
-                catalogue = self._driver.messages
-                for number in members(gone):
-                    self._ranks.pop(number, None)
-                    self._driver.removed(catalogue[number], "expired")
+                numbers = members(gone)
+                self._many -= len(numbers)
+                for message in map(self._driver.messages.__getitem__, numbers):
+                    self._ranks.pop(message.number, None)
+                    self._driver.removed(message, "expired")
         return self._held
 
     def add(self, messages: MessageSet, now: float) -> MessageSet:
@@ -92,12 +95,13 @@ class Buffer:
             return messages
         self._held |= new
         self._driver.stored(new)
+        self._many += len(members(new))
         if self.capacity is None:
             return messages
         if self._ranks_itself:
             self._rank_newcomers(members(new))
         catalogue = self._driver.messages
-        for _ in range(self._held.bit_count() - self.capacity):
+        for _ in range(self._many - self.capacity):
             self.remove(catalogue[self._lowest()], "overflow")
         return messages & self._held
 
@@ -126,5 +130,6 @@ class Buffer:
         """Take a message out, if it is there."""
         if self._held >> message.number & 1:
             self._held ^= message.bit
+            self._many -= 1
             self._ranks.pop(message.number, None)
             self._driver.removed(message, reason)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["BufferParameters", "Carried", "Carrier"]
 
 
+_STRIDE = 256
+"""By how many messages the record of hops grows at least."""
+
+
 class BufferParameters(Parameters, frozen=True):
     """How much a device can carry."""
 
@@ -185,7 +189,7 @@ class Carrier(Protocol):
         self._greeting = ()
         missing = new.bit_length() - len(self.hops)
         if missing > 0:
-            self.hops.extend([0] * missing)
+            self.hops.extend([0] * max(missing, _STRIDE))
 
     def _store(self, messages: MessageSet, now: float) -> None:
         stayed = self.buffer.add(messages, now)
@@ -194,7 +198,8 @@ class Carrier(Protocol):
                 self.driver.wake(neighbour)
 
     def _deliver(self, messages: MessageSet) -> None:
-        mine = messages & ~self.delivered & self.wanted(self.topics)
+        wanted = messages & self.wanted(self.topics)
+        mine = wanted & ~self.delivered if wanted else 0
         if mine:
             self.delivered |= mine
             for message in map(self.driver.messages.__getitem__, members(mine)):

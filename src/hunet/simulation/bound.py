@@ -47,7 +47,8 @@ def earliest_arrivals(
     asked = [-1] * nodes if wanted is None else wanted
     arrivals = array("d")
     knows = [0] * nodes
-    first = 0  # sets count from this message: those before it have all expired
+    dead = 0  # all messages before this one have expired
+    first = 0  # sets count from this message, one of these
     open_to: list[set[int]] = [set() for _ in range(nodes)]
 
     def flood(node: int, news: int, now: float) -> None:
@@ -91,7 +92,7 @@ def earliest_arrivals(
             open_to[x].remove(y)
             open_to[y].remove(x)
         else:
-            dead = _dead(publications, first, now)
+            dead = _dead(publications, dead, now)
             if dead - first >= _STEP:
                 asked = [wants >> dead - first for wants in asked]
                 knows = [known >> dead - first for known in knows]

@@ -128,10 +128,9 @@ class Device:
         record.stored_messages.extend(numbers)
 
     def removed(self, message: Message, reason: str) -> None:
-        engine = self.engine
-        # Expired copies are noticed when somebody looks; they were gone from the moment they expired.
-        when = message.expires if reason == "expired" else engine.now
-        engine.record.removed.extend((when, self.node, message.number, engine.record.reason(reason)))
+        if reason != "expired":  # that is noticed when somebody looks; the record knows it from the message
+            record = self.engine.record
+            record.removed.extend((self.engine.now, self.node, message.number, record.reason(reason)))
 
     def role(self, name: str) -> None:
         engine = self.engine
@@ -252,8 +251,9 @@ class Engine:
         device.timers.clear()
         if self.record.roles:  # of a protocol that has roles
             device.role("down")
-        for number in self.record.copies_at(node):
-            device.removed(self.messages[number], "crash")
+        for message in map(self.messages.__getitem__, self.record.copies_at(node)):
+            if message.expires >= self.now:
+                device.removed(message, "crash")
         self.settle()
 
     def restart(self, node: Node) -> None:

@@ -56,7 +56,7 @@ class Copies(NamedTuple):
     start: Floats
     end: Floats
     reason: Ints
-    """Number in ``Record.reasons``; -1 if it was still there at the end."""
+    """Number in ``Record.reasons``; -1 if it was there to the end of the run, or of its message's life."""
 
 
 def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pairs:

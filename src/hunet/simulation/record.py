@@ -32,7 +32,7 @@ class Record:
         self.stored_messages = array("l")
         """their messages"""
         self.removed = array("d")
-        """time, node, message, reason"""
+        """time, node, message, reason; not of copies that expired, which need no record"""
         self.false_matches = array("d")
         """time, node, message"""
         self.roles: list[tuple[float, int, str]] = []
@@ -52,7 +52,7 @@ class Record:
         self._reason_numbers: dict[str, int] = {}
 
     def copies_at(self, node: int) -> list[int]:
-        """The messages of which a device holds a copy now, as far as it has said."""
+        """The messages of which a device holds a copy now, as far as it has said, or held one until they expired."""
         balance: Counter[int] = Counter()
         _, nodes, messages = spread(self.stored, 3, self.stored_messages)
         balance.update(messages[nodes == node].tolist())

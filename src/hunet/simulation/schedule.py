@@ -19,7 +19,9 @@ So contacts, subscriptions and lives of messages are all closed intervals: usabl
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Crash", "Schedule", "crashes_from", "play"]
 
 _CHUNK = 1 << 14
+_NEW_OBJECTS = 100_000
+"""So many must have come into being before the event loop looks for cycles among them."""
 
 
 class Crash(NamedTuple):
@@ -62,6 +66,18 @@ def crashes_from(given: Iterable[Mapping[str, Any]], contacts: Contacts) -> list
     return crashes
 
 
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Let the garbage collector look seldom: protocols make many objects that last, and hardly a cycle."""
+    usual = gc.get_threshold()
+    gc.set_threshold(max(usual[0], _NEW_OBJECTS) if usual[0] else 0, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
+@_few_collections()
 def play(
     engine: Engine, schedule: Schedule, steps: list[float], progress: Callable[[float], None] | None
 ) -> list[tuple[int, int]]:

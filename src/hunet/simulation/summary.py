@@ -173,8 +173,7 @@ class Outcome:
         wanted, infected = publications["interested"] > 0, publications["infected"] > 0
         gone = ~self._kept
         dropped = {reason: int(self._removed(reason).sum()) for reason in ("overflow", "crash")}
-        # Copies that nobody looked at after they had expired were never reported as removed.
-        dropped["expired"] = int((self._removed("expired") | (gone & (held.reason < 0))).sum())
+        dropped["expired"] = int((gone & (held.reason < 0)).sum())
         return {
             "created": len(self._ids),
             "unpublished": record.unpublished,

@@ -39,13 +39,24 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import compress, pairwise
+from typing import TypeVar
 
 from hunet.model import ConfigurationError, PeerError, ProtocolError
 
-__all__ = ["FilterShape", "Lookup", "TemporalCountingBloomFilter", "cycles_between", "preference", "wire_size"]
+__all__ = [
+    "Evidence",
+    "FilterShape",
+    "Lookup",
+    "TemporalCountingBloomFilter",
+    "cycles_between",
+    "preference",
+    "wire_size",
+]
 
+T = TypeVar("T")
 _BYTE = 256
 _IDENTITY = bytes(range(_BYTE))
+_SUMS_KEPT = 1024
 _LOOKUPS_KEPT = 64
 """Both ends of a contact look the same two filters up, in a simulation often with the same keys."""
 
@@ -80,6 +91,8 @@ class FilterShape:
         self.counters, self.hashes, self.initial, self.ceiling = counters, hashes, initial, ceiling
         self.high, self.low = _lanes(counters)
         self._clamp = bytes(min(value, ceiling) for value in range(_BYTE))
+        self.rise = bytes(min(initial, max(ceiling - value, 0)) for value in range(_BYTE))
+        """For each value of a counter, what Π adds to it."""
         self._positions: dict[str, tuple[int, ...]] = {}
 
     def __eq__(self, other: object) -> bool:
@@ -216,11 +229,11 @@ class TemporalCountingBloomFilter:
         larger = _larger(self.packed, other.packed, self.shape.high, self.shape.low)
         return TemporalCountingBloomFilter(self.shape, None, larger)
 
-    def a_merge_and_m_merge(self, evidence: TemporalCountingBloomFilter, hearsay: bytes) -> TemporalCountingBloomFilter:
+    def a_merge_and_m_merge(self, evidence: Evidence, hearsay: bytes) -> TemporalCountingBloomFilter:
         """The one and then the other, the latter with the counters of a filter: what B-SUB does in every contact."""
-        shape = self.shape
-        merged = shape.add(self.packed, evidence.packed)
-        if hearsay != self.counters:
+        shape, mine = self.shape, self.counters
+        merged = self.packed + evidence.added_to(mine)
+        if hearsay != mine:
             theirs = int.from_bytes(hearsay, "little")
             merged = _larger(merged, theirs, shape.high, shape.low)
             if merged == theirs:  # those who meet often end up with the same filter, and share what is known of it
@@ -270,6 +283,35 @@ class TemporalCountingBloomFilter:
         return sum(1 << position for position in positions).to_bytes(width, "little")
 
 
+class Evidence:
+    """A fresh filter that many others are A-merged with.
+
+    Few of its counters are set. Each adds Π to the other's, or less where that is near C_max: what a filter adds in all
+    is soon one of the sums that it has added before.
+    """
+
+    __slots__ = ("_positions", "_shape", "_sums")
+
+    def __init__(self, fresh: TemporalCountingBloomFilter) -> None:
+        if not fresh.fresh:
+            raise ProtocolError("only a fresh filter is evidence: others hold hearsay too")
+        self._shape = fresh.shape
+        self._positions = bytes(position for position, value in enumerate(fresh.counters) if value)
+        self._sums: dict[bytes, int] = {}
+        """For what is added at each position: all of it, in lanes."""
+
+    def added_to(self, counters: bytes) -> int:
+        """What it adds to a filter with these counters, in lanes."""
+        rises = self._positions.translate(counters.ljust(_BYTE, b"\0")).translate(self._shape.rise)
+        found = self._sums.get(rises)
+        if found is None:
+            if len(self._sums) >= _SUMS_KEPT:
+                self._sums.clear()
+            found = sum(rise << 8 * position for position, rise in zip(self._positions, rises, strict=True))
+            self._sums[rises] = found
+        return found
+
+
 class Lookup:
     """Many keys at once, in filters of one shape."""
 
@@ -296,18 +338,21 @@ class Lookup:
         """The keys that a filter with these counters holds, in order."""
         return list(compress(self.keys, self.values(counters)))
 
-    def preferred(self, mine: bytes, theirs: bytes) -> Iterable[tuple[str, int, int]]:
-        """The keys that a filter holds more firmly than mine, in order, with both values (mine first)."""
+    def preferred(self, mine: bytes, theirs: bytes, by_key: Iterable[T]) -> Iterable[tuple[T, int, int]]:
+        """What belongs to keys that a filter holds more firmly than mine, with both values (mine first).
+
+        ``by_key`` has something for each key, in their order, be it the keys themselves.
+        """
         if mine == theirs:
             return ()
         mine_packed, mine_values = self._values(mine)
         theirs_packed, theirs_values = self._values(theirs)
-        wins = _at_least(mine_packed, theirs_packed, self._high, self._low)
+        wins = _at_least(mine_packed, theirs_packed, mine_packed ^ theirs_packed, self._high, self._low)
         if wins == self._high:
             return ()
         ahead = (wins ^ self._high).to_bytes(len(self.keys), "little")
         return zip(  # noqa: B905 (the keyword would cost a tenth of the call)
-            compress(self.keys, ahead), compress(mine_values, ahead), compress(theirs_values, ahead)
+            compress(by_key, ahead), compress(mine_values, ahead), compress(theirs_values, ahead)
         )
 
     def _look_up(self, counters: bytes) -> tuple[int, bytes]:
@@ -315,8 +360,9 @@ class Lookup:
         least = int.from_bytes(self._gather[0].translate(table), "little")
         for positions in self._gather[1:]:
             other = int.from_bytes(positions.translate(table), "little")
-            wins = _at_least(least, other, self._high, self._low)
-            least ^= (least ^ other) & ((wins << 1) - (wins >> 7))
+            difference = least ^ other
+            wins = _at_least(least, other, difference, self._high, self._low)
+            least ^= difference & ((wins << 1) - (wins >> 7))
         return least, least.to_bytes(len(self.keys), "little")
 
 
@@ -324,7 +370,8 @@ class Lookup:
 def wire_size(counters: bytes) -> int:
     """What a filter with these counters takes on the wire, without writing it."""
     held = counters.translate(None, b"\0")
-    return len(held) + 2 * len(set(held))
+    values = _BYTE - len(_IDENTITY.translate(None, held))
+    return len(held) + 2 * values
 
 
 def _lanes(many: int) -> tuple[int, int]:
@@ -335,13 +382,13 @@ def _lanes(many: int) -> tuple[int, int]:
 
 def _larger(a: int, b: int, high: int, low: int) -> int:
     """The larger of a and b in every lane."""
-    wins = _at_least(a, b, high, low)
-    return b ^ ((a ^ b) & ((wins << 1) - (wins >> 7)))
-
-
-def _at_least(a: int, b: int, high: int, low: int) -> int:
-    """The top bit of every lane in which a >= b."""
     difference = a ^ b
+    wins = _at_least(a, b, difference, high, low)
+    return b ^ (difference & ((wins << 1) - (wins >> 7)))
+
+
+def _at_least(a: int, b: int, difference: int, high: int, low: int) -> int:
+    """The top bit of every lane in which a >= b; the difference is a ^ b, which callers need too."""
     # With a's top bit set no lane borrows from the next; what is left of that bit compares the lower seven.
     rest = (a | high) - (b & low)
     return ((a & difference) | (rest ^ (rest & difference))) & high
