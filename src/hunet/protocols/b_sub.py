@@ -234,7 +234,8 @@ class BSub(Carrier):
 
     def settled(self, peer: Node, now: float) -> None:
         told = self.filters.pop(peer, None)  # one exchange in a contact, and this was it (section 6.1)
-        self.plans.pop(peer, None)
+        if self.plans:
+            self.plans.pop(peer, None)
         if not told:
             return
         if now >= self._next_decay:

@@ -77,27 +77,28 @@ def earliest_arrivals(
                     told.add(there)
                     reached.append(there)
 
-    for now, kind, x, y in _sweep(contacts, publications):
-        if kind == _OPENS:
-            open_to[x].add(y)
-            open_to[y].add(x)
-            here, there = knows[x], knows[y]
-            if here != there:
-                both = here & there
-                if there != both:
-                    flood(x, there ^ both, now)
-                if here != both:
-                    flood(y, here ^ both, now)
-        elif kind == _CLOSES:
-            open_to[x].remove(y)
-            open_to[y].remove(x)
-        else:
-            dead = _dead(publications, dead, now)
-            if dead - first >= _STEP:
-                asked = [wants >> dead - first for wants in asked]
-                knows = [known >> dead - first for known in knows]
-                first = dead
-            publish(x, y - first, now)
+    for chunk in _sweep(contacts, publications):
+        for now, kind, x, y in chunk:
+            if kind == _OPENS:
+                open_to[x].add(y)
+                open_to[y].add(x)
+                here, there = knows[x], knows[y]
+                if here != there:
+                    both = here & there
+                    if there != both:
+                        flood(x, there ^ both, now)
+                    if here != both:
+                        flood(y, here ^ both, now)
+            elif kind == _CLOSES:
+                open_to[x].remove(y)
+                open_to[y].remove(x)
+            else:
+                dead = _dead(publications, dead, now)
+                if dead - first >= _STEP:
+                    asked = [wants >> dead - first for wants in asked]
+                    knows = [known >> dead - first for known in knows]
+                    first = dead
+                publish(x, y - first, now)
     message, node, time = columns(arrivals, 3)
     return message.astype(np.int64), node.astype(np.int64), time
 
@@ -128,4 +129,4 @@ def _sweep(contacts: Contacts, publications: tuple[Publication, ...]):  # type: 
     order = np.argsort(time, kind="stable")
     for first in range(0, len(order), _CHUNK):
         part = order[first : first + _CHUNK]
-        yield from zip(time[part].tolist(), kind[part].tolist(), x[part].tolist(), y[part].tolist(), strict=True)
+        yield zip(time[part].tolist(), kind[part].tolist(), x[part].tolist(), y[part].tolist(), strict=True)
