@@ -389,7 +389,7 @@ def test_a_greeting_that_is_too_long_is_not_even_read() -> None:
 def test_packets_can_be_logged() -> None:
     pair = Pair("b-sub", exact=True)
     pair.a.subscribe("x")
-    told, _ = pair.a.protocol.link_up(1, 0.0)
+    (told,) = pair.a.protocol.link_up(1, 0.0)
     assert decode(encode(told, Catalogue(), ["0", "1"]), Catalogue(), {}) == told
 
 

@@ -37,7 +37,7 @@ from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, mem
 from hunet.protocols.b_sub_packets import Filters, Forward, check_filters
 from hunet.protocols.b_sub_watch import Watch
 from hunet.protocols.carrier import BufferParameters, Carrier
-from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet
 from hunet.social.temporal_counting_bloom_filter import (
     Evidence,
     FilterShape,
@@ -133,17 +133,17 @@ class BSub(Carrier):
     def greeting(self) -> Filters:
         """What this device tells: its interests and those that it relays (section 4.3)."""
         truth = self.watch.truth(self.topics) if self.watch else None
-        return Filters(self.genuine_wire, self.relay.counters, truth)
+        return Filters(self.genuine_wire, self.relay.counters, truth, self.seen)
 
-    def plan(self, told: Filters, seen: MessageSet, now: float) -> Plan | None:
-        """What to send a peer that has seen these messages, after what it told of its interests (section 4.4)."""
+    def plan(self, told: Filters, now: float) -> Plan | None:
+        """What to send a peer after what it told of its interests, and of what it has seen (section 4.4)."""
         held = self.buffer.held(now)
         if not held:
             return None
         # Numbers count from the first message that is still alive, which keeps the sets short.
         first, by_topic = self.driver.messages.alive(now)
         offers = held >> first
-        offers ^= offers & (seen >> first)
+        offers ^= offers & (told.seen >> first)
         if not offers:
             return None
         if len(by_topic) != len(self._tags.keys):
@@ -187,7 +187,7 @@ class BSub(Carrier):
             self._age(now)
         if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
             told = self.greeting()
-            self._greeting = (told, Seen(self.seen))
+            self._greeting = (told,)
             if self.watch:
                 self.watch.greeted(told, self.topics)
         return self._greeting
@@ -195,9 +195,7 @@ class BSub(Carrier):
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Filters):
             self.filters[peer] = packet
-        elif isinstance(packet, Seen):
-            told = self.filters.get(peer)
-            plan = self.plan(told, packet.messages, now) if told else None
+            plan = self.plan(packet, now)
             if plan:
                 self.plans[peer] = plan
                 self.driver.wake(peer)
@@ -338,7 +336,7 @@ class BSubP(BSub):
 
     def greeting(self) -> Filters:
         truth = self.watch.truth(self.topics, mixed=True) if self.watch else None
-        return Filters(b"", self.relay.a_merge(self.genuine).counters, truth)
+        return Filters(b"", self.relay.a_merge(self.genuine).counters, truth, self.seen)
 
 
 @lru_cache(64)

@@ -28,12 +28,12 @@ __all__ = ["BSubPull", "BSubPush"]
 class BSubPush(BSub):
     """Give everything to everyone, once in a contact."""
 
-    def plan(self, told: Filters, seen: MessageSet, now: float) -> Plan | None:
+    def plan(self, told: Filters, now: float) -> Plan | None:
         held = self.buffer.held(now)
-        offers = held ^ (held & seen)
+        offers = held ^ (held & told.seen)
         if not offers:
             return None
-        approved = super().plan(told, seen, now) or Plan(now, 0, 0, {})
+        approved = super().plan(told, now) or Plan(now, 0, 0, {})
         return Plan(now, offers, approved.direct, approved.preferences, unasked=offers ^ approved.left)
 
 
@@ -42,7 +42,7 @@ class BSubPull(BSub):
 
     def greeting(self) -> Filters:
         truth = self.watch.truth(self.topics, relays=False) if self.watch else None
-        return Filters(self.genuine_wire, bytes(self.shape.counters), truth)
+        return Filters(self.genuine_wire, bytes(self.shape.counters), truth, self.seen)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
         return 0

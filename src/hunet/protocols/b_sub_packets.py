@@ -9,7 +9,7 @@ are not.
 >>> from hunet.social.temporal_counting_bloom_filter import FilterShape
 >>> shape = FilterShape()
 >>> told = Filters(shape.of(["NewMoon"]).to_plain_wire(), shape.of(["openwebawards"]).counters)
->>> told.size, len(to_wire(told, shape))
+>>> told.filter_bytes, len(to_wire(told, shape))
 (8, 21)
 >>> from_wire(to_wire(told, shape), shape) == told
 True
@@ -24,7 +24,7 @@ import msgspec
 
 from hunet.model import MessageSet, PeerError, Topic
 from hunet.protocols.carrier import Carried
-from hunet.protocols.contract import Control
+from hunet.protocols.contract import ID_BYTES, Control
 from hunet.social.temporal_counting_bloom_filter import FilterShape, TemporalCountingBloomFilter, wire_size
 
 __all__ = ["Filters", "Forward", "Truth", "check_filters", "from_wire", "to_wire"]
@@ -42,17 +42,24 @@ class Truth(msgspec.Struct, frozen=True, gc=False):
 
 
 class Filters(Control, frozen=True, gc=False):
-    """A greeting: the sender's own interests, and those that it relays. B-SUB-P has both in the second."""
+    """A greeting: the sender's own interests, those that it relays (B-SUB-P has both there), and what it has seen."""
 
     genuine: bytes
     """The genuine filter as it goes over the wire."""
     relay: bytes
     """The counters of the relay filter, one after the other."""
     truth: Truth | None = None
+    seen: MessageSet = 0
+    """Messages that nobody need send it."""
+
+    @property
+    def filter_bytes(self) -> int:
+        """What the filters take on the wire."""
+        return len(self.genuine) + wire_size(self.relay)
 
     @property
     def size(self) -> int:
-        return len(self.genuine) + wire_size(self.relay)
+        return len(self.genuine) + wire_size(self.relay) + ID_BYTES * self.seen.bit_count()
 
 
 class Forward(Carried, frozen=True, gc=False):

@@ -62,7 +62,7 @@ class Watch:
         """Count what a greeting costs, what the same would cost as strings, and what it gives away."""
         assert told.truth is not None
         self.counts["greetings"] += 1
-        self.counts["filter_bytes"] += told.size
+        self.counts["filter_bytes"] += told.filter_bytes
         self.counts["string_bytes"] += sum(map(_bytes_of, told.truth.own)) + sum(map(_bytes_of, told.truth.relayed))
         shown = self._shown(told)
         self._own = frozenset(own)
