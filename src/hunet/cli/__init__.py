@@ -13,6 +13,7 @@ from hunet.cli import node as node_commands
 from hunet.cli import run as run_command
 from hunet.cli import tools
 from hunet.cli.demo import demo
+from hunet.cli.emulate import emulate
 from hunet.cli.report import report
 from hunet.cli.reproduce import reproduce
 from hunet.cli.study import study
@@ -48,6 +49,7 @@ app.command("reproduce")(reproduce)
 app.command("node", rich_help_panel=_LIVE)(node_commands.node)
 for _command in ("publish", "subscribe", "unsubscribe", "peers", "status", "log"):
     app.command(_command, rich_help_panel=_LIVE)(getattr(node_commands, _command))
+app.command("emulate", rich_help_panel=_LIVE)(emulate)
 app.command("convert")(tools.convert)
 app.command("replay-log")(tools.replay_log)
 

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
     from hunet.node.store import Store
 
-__all__ = ["Host", "LiveDriver"]
+__all__ = ["AGAIN", "Host", "LiveDriver"]
 
 _log = logging.getLogger("hunet.node")
 
@@ -87,7 +87,7 @@ _ROOM = 64
 """Messages in a data frame, at most."""
 _MOST_PACKETS = 64
 """Packets in a greeting."""
-_AGAIN = 2.0
+AGAIN = 2.0
 """Devices that stay together and exchange once in a contact begin the next after so long, if there is news (s)."""
 _MEMORY = 3600.0
 """For so long after it is out of date a message's header is kept (s)."""
@@ -172,7 +172,7 @@ class LiveDriver:
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
         room: int = _ROOM,
-        again: float = _AGAIN,
+        again: float = AGAIN,
     ) -> None:
         self.device = device
         self.store = store
