@@ -5,7 +5,7 @@ talks to it over its local socket, as applications do. Beside what those ask, it
 
 =======  ==================================================================================================
 begin    let the time of the trace pass, from this moment on
-meet     (loopback) this device is in reach, at this address
+meet     (loopback) this device is in reach, at this address; and which of the two sees the other first
 part     (loopback) it is no longer
 events   everything that the protocol has been shown (:class:`Logged`)
 =======  ==================================================================================================
@@ -39,13 +39,13 @@ __all__ = ["EPOCH", "Logged", "Setting", "main"]
 
 EPOCH = 1_741_824_000.0
 """When the trace's second 0 is on the devices' clocks: in 2025, and a multiple of any period that systems count in."""
-_SHOWN_EVERY = 0.05
+_SHOWN_EVERY = 0.5
 """In loopback, addresses of devices in reach are shown again after so long, in case a handshake failed (s)."""
 _BEACONS = 0.1
 """Seconds between beacons: everything that takes time here takes ``pace`` times as much of the trace."""
 _KEEPALIVE, _SILENCE = {True: 0.25, False: 10.0}, {True: 1.0, False: 60.0}
 """By whether there are namespaces: there silence is how a device learns that another has gone."""
-_LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, handshake_seconds=2.0, retry_seconds=0.05)
+_LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
 
 
 class Logged(NamedTuple):
@@ -171,10 +171,12 @@ class _Shown(Discovery):
             self._task.cancel()
         await super().close()
 
-    def show(self, device: str, address: str) -> None:
+    def show(self, device: str, address: str, first: bool) -> None:
+        """A device is in reach; one of the two sees the other first."""
         host, _, port = address.rpartition(":")
         self.addresses[device] = Sighting(host, int(port))
-        self.sight(self.addresses[device])
+        if first:
+            self.sight(self.addresses[device])
 
     async def _repeat(self) -> None:
         while True:
@@ -243,8 +245,8 @@ class _Strings(Socket):
         match asked:
             case {"do": "begin", "origin": float(origin)}:
                 return self._device.begin(origin)
-            case {"do": "meet", "device": str(device), "address": str(address)}:
-                return self._device.shown.show(device, address)
+            case {"do": "meet", "device": str(device), "address": str(address), "first": bool(first)}:
+                return self._device.shown.show(device, address, first)
             case {"do": "part", "device": str(device)}:
                 return await self._device.part(device)
             case {"do": "events"}:

@@ -141,6 +141,9 @@ class _Puppet:
         return answer
 
     async def end(self) -> None:
+        if writer := getattr(self, "_writer", None):
+            writer.close()
+            await asyncio.gather(self._answers, return_exceptions=True)
         process = getattr(self, "process", None)
         if process is None or process.returncode is not None:
             return
@@ -199,8 +202,8 @@ class _Conductor:
 
     def _meet(self, a: int, b: int) -> None:
         one, two = self._puppets[a], self._puppets[b]
-        self._asked.append(one.ask("meet", device=two.name, address=two.address))
-        self._asked.append(two.ask("meet", device=one.name, address=one.address))
+        self._asked.append(two.ask("meet", device=one.name, address=one.address, first=False))
+        self._asked.append(one.ask("meet", device=two.name, address=two.address, first=True))
 
     def _part(self, a: int, b: int) -> None:
         one, two = self._puppets[a], self._puppets[b]
@@ -230,12 +233,20 @@ class _Conductor:
         self._followers.add(task)
 
     async def _take(self, node: int, topic: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while line := await reader.readline():
-            said = json.loads(line)["delivery"]
-            publication = said["text"].partition("\n")[0]
-            self._deliveries.append((topic, Delivered(publication, node, said["delivered"] - EPOCH, said["hops"])))
-            writer.write(json.dumps({"taken": said["number"]}).encode() + b"\n")
-        writer.close()
+        try:
+            while line := await reader.readline():
+                said = json.loads(line)["delivery"]
+                publication = said["text"].partition("\n")[0]
+                self._deliveries.append((topic, Delivered(publication, node, said["delivered"] - EPOCH, said["hops"])))
+                writer.write(json.dumps({"taken": said["number"]}).encode() + b"\n")
+        finally:
+            writer.close()
+
+    async def close(self) -> None:
+        """Listen to devices no longer."""
+        for task in self._followers:
+            task.cancel()
+        await asyncio.gather(*self._followers, return_exceptions=True)
 
     def _raise(self) -> None:
         """What went wrong with a request that nobody waits for."""
@@ -302,6 +313,7 @@ async def emulate(
             stack.push_async_callback(puppet.end)
         await asyncio.gather(*(puppet.start() for puppet in puppets))
         conductor = _Conductor(contacts, workload, puppets, pace)
+        stack.push_async_callback(conductor.close)
         await conductor.play(cables, progress)
         return await conductor.report(namespaces)
 

@@ -177,6 +177,7 @@ class _Laboratory:
         self.moments = sorted([*self._plan(), *_log(events)], key=lambda moment: moment[:2])
         self.meetings = self._meet(events)
         self.surprises: list[str] = []
+        self.late_timers: dict[Logged, float] = {}
         self._outcomes: dict[int, dict[Pair, float]] = {}
 
     def _plan(self) -> Iterator[_Moment]:
@@ -227,7 +228,7 @@ class _Laboratory:
                 if moment.logged:
                     replay.show(moment.logged)
             if lived == len(self.moments):
-                self.surprises = replay.surprises
+                self.surprises, self.late_timers = replay.surprises, replay.late_timers
             else:
                 self._go_on(replay, lived)
             self._outcomes[lived] = replay.deliveries()
@@ -325,10 +326,27 @@ class _Laboratory:
             return self._tell_contact(contact, moment, slowest)
         if moment.what in ("meet", "part"):
             return self._tell_contact(moment.planned[0], moment, slowest)
-        name = logged.about if logged else moment.planned[-1]
-        planned = next((m.time for m in self.moments if not m.logged and m.planned[-1:] == (name,)), inf)
-        late = moment.time - planned if logged else 0.0
-        return f"the device was {late:.1f} s late to {moment.what} {name}", late <= slowest
+        if moment.what == "timer":
+            assert logged is not None
+            late = self.late_timers[logged]
+            return f"a timer of {self._contacts.names[logged.node]} rang {late:.1f} s late", late <= slowest
+        return self._tell_application(moment, slowest)
+
+    def _tell_application(self, moment: _Moment, slowest: float) -> tuple[str, bool]:
+        """A publication or a subscription that was not at the time at which it was planned."""
+        what, key = moment.what, self._key(moment)
+        same = [each for each in self.moments if each.what == what and self._key(each) == key]
+        planned = max((each.time for each in same if not each.logged and each.time <= moment.time), default=inf)
+        did = min((each.time for each in same if each.logged and each.time >= planned), default=inf)
+        return f"a device was {did - planned:.1f} s late to {what} {key[-1]}", did - planned <= slowest
+
+    @staticmethod
+    def _key(moment: _Moment) -> tuple[Any, ...]:
+        """Whose publication or subscription of what."""
+        logged = moment.logged
+        if logged is None:
+            return moment.planned
+        return (logged.about,) if moment.what == "publish" else (logged.node, logged.about)
 
     def _tell_contact(self, contact: int, moment: _Moment, slowest: float) -> tuple[str, bool]:
         a, b, start, end = self.rows[contact]
@@ -375,6 +393,8 @@ class _Replay:
     def __init__(self, engine: Engine, names: Sequence[str]) -> None:
         self.engine, self._names = engine, names
         self.surprises: list[str] = []
+        self.late_timers: dict[Logged, float] = {}
+        """By how much each timer was late (s)."""
         self.published: set[str] = set()
         self.wanted: set[tuple[int, str]] = set()
         self._session: dict[tuple[int, int], str] = {}
@@ -386,7 +406,7 @@ class _Replay:
 
     def show(self, event: Logged) -> None:
         """One event as it was."""
-        self.engine.now = max(self.engine.now, event.time)
+        self.engine.now = event.time  # which may be a little before that of another device's last event
         if event.peer >= 0:
             self._show_link(event)
         else:
@@ -397,7 +417,8 @@ class _Replay:
         engine, (_, now, node, what, _, about) = self.engine, event
         protocol, device = engine.protocols[node], engine.devices[node]
         if what == "timer":
-            device.timers.pop(about, None)
+            number = device.timers.pop(about, 0)
+            self.late_timers[event] = now - next((each[0] for each in engine.agenda if each[2] == number), -inf)
             protocol.timer(about, now)
         elif what == "publish":
             self.published.add(about)
