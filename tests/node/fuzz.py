@@ -248,9 +248,9 @@ async def false_sightings(rng: random.Random, victim: Neighbour) -> None:
         ears.heard(struct.pack(">4sB8sH", b"hune", 1, rng.randbytes(8), port), ("127.0.0.1", 1))
     while not ears._sightings.empty():
         victim.by_hand.sight(await ears.__anext__())
-    victim.by_hand.sight(Sighting("127.0.0.1", rng.randrange(1, 1024), rng.randbytes(8).hex()))
     await until(lambda: victim.by_hand._sightings.empty() and not victim._dialling)
     server.close()
+    victim.by_hand.sight(Sighting("127.0.0.1", port, rng.randbytes(8).hex()))  # where nobody is any more
 
 
 ATTACKS: tuple[Attack, ...] = (

@@ -1,29 +1,24 @@
-"""A protocol cannot tell who drives it: the same contacts and applications, simulated and live, deliver the same.
-
-Live drivers are joined in memory, frame by frame, on a virtual clock; each numbers messages in its own way, and what
-crosses between them is what would cross a network.
-"""
+"""A protocol cannot tell who drives it: the same contacts and applications, simulated and live, deliver the same."""
 
 from __future__ import annotations
 
-from collections import deque
+import subprocess
+import sys
 from math import inf
 from random import Random
 from typing import Any
 
 import pytest
 
-from hunet.model import Catalogue, Message, from_mapping
-from hunet.node.driver import LiveDriver
-from hunet.node.identity import Identity
+from hunet.model import Catalogue, from_mapping
 from hunet.node.publication import Publication
-from hunet.node.store import Store
 from hunet.protocols import Driver, Protocol, protocol_class
 from hunet.simulation.engine import Engine, Links, Rank
 from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import columns
+from hunet.testing import Network
+from tests.node.table import IDENTITIES, Table
 
-IDENTITIES = sorted((Identity.new() for _ in range(3)), key=lambda identity: identity.device)
 TOPICS = ("art", "news", "sport")
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "push": {},
@@ -38,83 +33,8 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "k-nearest": {},
 }
 
-Delivery = tuple[float, int, str]
 Event = tuple[float, int, str, int, Any]
 """When, the rank among the events of an instant, what, whose, and with whom or about what."""
-
-
-class Live:
-    """Drivers in one process; frames pass through one queue, so that a frame is heard before any later one."""
-
-    def __init__(self, protocol: str, devices: int) -> None:
-        self.now = 0.0
-        self.frames: deque[tuple[int, str, bytes]] = deque()
-        kind = protocol_class(protocol)
-        parameters = from_mapping(kind.Parameters, PROTOCOLS[protocol])
-        self.names = [identity.device for identity in IDENTITIES[:devices]]
-        self.drivers = []
-        for node, name in enumerate(self.names):
-            store = Store()
-            for number, each in enumerate(self.names):  # ties between devices are decided by their numbers
-                store.add_device(number, each)
-            rng = node_rng(1, Stream.PROTOCOL, node, 0)
-            driver = LiveDriver(
-                name, kind, parameters, store, host=_Host(self, node), rng=rng, clock=lambda: self.now, again=inf
-            )
-            self.drivers.append(driver)
-        self.open: set[tuple[int, int]] = set()
-
-    def carry(self) -> None:
-        while self.frames:
-            sender, device, frame = self.frames.popleft()
-            receiver = self.names.index(device)
-            if (min(sender, receiver), max(sender, receiver)) in self.open:
-                self.drivers[receiver].frame(self.names[sender], frame)
-
-    def advance(self, time: float) -> None:
-        while True:
-            due = [(at, node) for node, driver in enumerate(self.drivers) if (at := driver.next_timer()) is not None]
-            if not due or min(due)[0] >= time:
-                break
-            self.now, node = min(due)
-            self.drivers[node].tick()
-            self.carry()
-        self.now = time
-
-    def do(self, what: str, node: int, about: Any) -> None:
-        driver = self.drivers[node]
-        if what == "meet":
-            self.open.add((node, about))
-            driver.link_up(self.names[about])
-            self.drivers[about].link_up(self.names[node])
-        elif what == "part":
-            self.open.discard((node, about))
-            driver.link_down(self.names[about])
-            self.drivers[about].link_down(self.names[node])
-        elif what == "subscribe":
-            driver.subscribe(about)
-        elif what == "publish":
-            driver.publish(about)
-        self.carry()
-
-    def deliveries(self) -> list[tuple[float, int, str, int]]:
-        found = []
-        for node, driver in enumerate(self.drivers):
-            for at, number, hops in driver.store._rows("SELECT at, message, hops FROM deliveries"):
-                found.append((at, node, driver.messages[number].id, hops))
-        return sorted(found)
-
-
-class _Host:
-    def __init__(self, live: Live, node: int) -> None:
-        self._live, self._node = live, node
-
-    def send_frame(self, device: str, frame: bytes) -> None:
-        self._live.frames.append((self._node, device, frame))
-
-    def delivered(self, message: Message) -> None: ...
-    def link_ready(self, device: str) -> None: ...
-    def receipts_heard(self, device: str, receipts: list[Any]) -> None: ...
 
 
 def simulated(protocol: str, devices: int, events: list[Event]) -> list[tuple[float, int, str, int]]:
@@ -172,6 +92,18 @@ def plan(seed: int, devices: int, *, overlapping: bool) -> list[Event]:
     return sorted(kept, key=lambda event: (event[0], event[1], event[2], event[3]))
 
 
+def perform(live: Table, what: str, node: int, about: Any) -> None:
+    if what == "meet":
+        live.meet(node, about)
+    elif what == "part":
+        live.part(node, about)
+    elif what == "subscribe":
+        live[node].subscribe(about)
+    else:
+        live[node].publish(about)
+    live.carry()
+
+
 @pytest.mark.parametrize("overlapping", [False, True], ids=["one at a time", "overlapping"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_same_deliveries_one_by_one(protocol: str, overlapping: bool) -> None:
@@ -181,11 +113,35 @@ def test_the_same_deliveries_one_by_one(protocol: str, overlapping: bool) -> Non
     for seed in range(12):
         devices = 2 + seed % 2
         events = plan(seed, devices, overlapping=overlapping)
-        live = Live(protocol, devices)
+        live = Table(protocol, devices, again=inf, **PROTOCOLS[protocol])
         for time, _, what, node, about in events:
             live.advance(time)
-            live.do(what, node, about)
+            perform(live, what, node, about)
         expected = simulated(protocol, devices, events)
         assert live.deliveries() == expected, f"seed {seed}"
         total += len(expected)
     assert total > 10
+
+
+@pytest.mark.parametrize("protocol", ["push", "spray-and-wait", "b-sub", "social-election", "mops"])
+def test_the_order_in_which_two_ends_hear_each_other_does_not_matter(protocol: str) -> None:
+    """Frames of one direction stay in order; how the two directions interleave is the network's affair."""
+    for seed in range(6):
+        events = plan(seed, 2, overlapping=False)
+        outcomes = []
+        for luck in (None, Random(seed), Random(seed + 100)):
+            live = Table(protocol, 2, again=inf, luck=luck, **PROTOCOLS[protocol])
+            for time, _, what, node, about in events:
+                live.advance(time)
+                perform(live, what, node, about)
+            outcomes.append(live.deliveries())
+        assert outcomes[0] == outcomes[1] == outcomes[2], f"seed {seed}"
+
+
+def test_the_classes_are_the_very_same_and_know_nothing_of_nodes() -> None:
+    for protocol, parameters in PROTOCOLS.items():
+        table, network = Table(protocol, 1, **parameters), Network(protocol, 1, **parameters)
+        assert type(table[0].protocol) is type(network[0].protocol) is protocol_class(protocol)
+    code = "import sys, hunet.protocols, hunet.social; print([m for m in sys.modules if m.startswith('hunet.node')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

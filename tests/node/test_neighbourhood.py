@@ -169,6 +169,49 @@ def test_a_device_that_was_restarted_is_linked_at_once(tmp_path: Path, chooser_r
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize("sender_cuts", [True, False])
+def test_a_link_that_is_cut_in_mid_transfer_leaves_nothing_half_and_comes_back(
+    tmp_path: Path, sender_cuts: bool
+) -> None:
+    async def scene() -> None:
+        async with neighbour(tmp_path) as ann, neighbour(tmp_path) as bob:
+            for cuts in range(1, 4):
+                ann.sight(bob)
+                await until(lambda: bool(ann.devices() and bob.devices()))
+                sending = asyncio.create_task(ann.send(bob.device, bytes(4 << 20)))
+                transport = ann._links[bob.device].session._writer.transport
+                while not transport.get_write_buffer_size():
+                    await asyncio.sleep(0)
+                (ann._links[bob.device] if sender_cuts else bob._links[ann.device]).session.abort()
+                with pytest.raises(PeerFault):
+                    await sending
+                await until(lambda: not ann.devices() and not bob.devices())
+                assert len(bob.diary.events) == 2 * cuts  # up, down, and never a part of a frame
+            assert {*ann.reasons, *bob.reasons} <= {"closed", "cut off"}
+            assert not ann.refused
+            assert not bob.refused
+
+    asyncio.run(scene())
+
+
+def test_link_local_addresses_can_be_dialled(tmp_path: Path) -> None:
+    """As beacons over IPv6 report them, with the number of the interface behind them."""
+    table = Path("/proc/net/if_inet6")
+    rows = [row.split() for row in table.read_text().splitlines()] if table.exists() else []
+    local = [(row[0], int(row[1], 16)) for row in rows if row[0].startswith("fe80")]
+    if not local:
+        pytest.skip("no interface of this machine has an IPv6 link-local address")
+    address, interface = local[0]
+
+    async def scene() -> None:
+        async with neighbour(tmp_path) as ann, neighbour(tmp_path, listen=("", 0)) as bob:
+            host = ":".join(address[start : start + 4] for start in range(0, 32, 4))
+            ann.by_hand.sight(Sighting(f"{host}%{interface}", bob.address[1]))
+            await until(lambda: bool(ann.devices() and bob.devices()))
+
+    asyncio.run(scene())
+
+
 def test_a_device_that_is_linked_is_not_dialled_again(tmp_path: Path) -> None:
     async def scene() -> None:
         async with neighbour(tmp_path) as ann, neighbour(tmp_path) as bob:
@@ -213,6 +256,26 @@ def test_nobody_there_is_tried_again_later_and_later(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_forged_beacons_do_not_make_a_scanner_of_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dialled = []
+
+    async def nobody(*address: Any) -> None:
+        dialled.append(address)
+        raise ConnectionRefusedError
+
+    async def scene() -> None:
+        monkeypatch.setattr(asyncio, "open_connection", nobody)
+        async with neighbour(tmp_path, limits=NeighbourLimits(dials=4)) as ann:
+            for port in range(1, 1000):
+                ann._sighted(Sighting("192.0.2.7", port, f"{port}"))
+                assert len(ann._dialling) <= 4
+                if port % 4 == 0:
+                    await settled(ann)
+            assert 8 <= len(dialled) < 100
+
+    asyncio.run(scene())
+
+
 def _paused_no_more(ann: Neighbour) -> Any:
     pauses = _Bounded[Any, Any](10)
     for key, pause in ann._retry.items():
@@ -252,7 +315,7 @@ def test_a_blocked_device_is_refused_whoever_dials(tmp_path: Path) -> None:
 
 def test_silence_ends_a_link_and_signs_of_life_keep_it(tmp_path: Path) -> None:
     async def scene() -> None:
-        quick: dict[str, Any] = {"keepalive": 0.02, "silence": 0.4}
+        quick: dict[str, Any] = {"keepalive": 0.05, "silence": 1.0}
         async with neighbour(tmp_path, **quick) as ann, neighbour(tmp_path, **quick) as bob:
             ann.sight(bob)
             await until(lambda: bool(ann.devices() and bob.devices()))
@@ -493,12 +556,11 @@ def test_strangers_who_connect_and_say_nothing_are_shown_out(tmp_path: Path) -> 
     first, second = first_and_second()
 
     async def scene() -> None:
-        async with neighbour(tmp_path, first, limits=NeighbourLimits(handshake_seconds=0.2)) as ann:
+        async with neighbour(tmp_path, first, limits=NeighbourLimits(handshake_seconds=1.0)) as ann:
             _, writer = await asyncio.open_connection(*ann.address)
-            await until(lambda: ann.refused["slow handshake"] == 1)
-            writer.transport.abort()
             session = await call(ann, second)  # who is known now, but is never ready
             await until(lambda: ann.refused["slow handshake"] == 2)
+            writer.transport.abort()
             session.abort()
 
     asyncio.run(scene())

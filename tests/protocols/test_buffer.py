@@ -86,3 +86,14 @@ def test_the_newcomer_may_be_the_one_that_goes() -> None:
     buffer.add(0b110, 0.0)
     assert buffer.add(0b001, 0.0) == 0
     assert buffer.held(0.0) == 0b110
+
+
+def test_storage_that_is_short_takes_the_lowest_ranked_of_those_in_question() -> None:
+    messages = catalogue([5, 3, 9], [None, None, None])
+    expected: dict[Eviction, int] = {"oldest": 1, "first-in": 0, "last-in": 1}
+    for evict, lowest in expected.items():
+        buffer = Buffer(Notes(messages), 3, RANKINGS[evict])  # type: ignore[arg-type]
+        for number in (0, 1, 2):
+            buffer.add(1 << number, now=0.0)
+        assert buffer.lowest(0b011) == 1 << lowest, evict
+        assert buffer.lowest(0) == 0

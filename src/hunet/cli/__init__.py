@@ -35,6 +35,8 @@ app = typer.Typer(
     People carry devices, devices meet, and messages travel from hand to hand to whoever subscribed to them. hunet
     replays who met whom (a contact trace, or a made-up world) and shows how well a protocol serves the subscribers.
 
+    hunet node runs a device for real, with any of these protocols.
+
     Start with: hunet demo
     """,
 )

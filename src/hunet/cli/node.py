@@ -234,32 +234,23 @@ def status(
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 
-def log(
-    folder: Folder = _HOME,
-    as_json: AsJson = False,
-    as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print a contact table, for hunet run and hunet trace.")
-    ] = False,
-) -> None:
-    """Show whom the device has met, from when to when; --json prints one object on a line.
+def log(folder: Folder = _HOME, as_json: AsJson = False) -> None:
+    """Show whom the device has met, from when to when.
 
-    Tables of several devices that note names (hunet node --encounters names) make one of a whole crowd.
+    With --json it is one object on a line for each encounter that has ended, which hunet trace import reads. Logs of
+    several devices that note names (hunet node --encounters names) make contacts of a whole crowd.
     """
     import json
     from datetime import UTC, datetime
 
-    if as_csv:
-        typer.echo("a,b,start,end")
     for each in _remote(folder).ask("log"):
         if as_json:
-            typer.echo(json.dumps(each))
-        elif as_csv:
             if each["end"] is not None:
-                typer.echo(f"{each['a']},{each['b']},{each['start']:.3f},{each['end']:.3f}")
+                typer.echo(json.dumps(each))
         else:
             began = datetime.fromtimestamp(each["start"], UTC).strftime("%Y-%m-%d %H:%M:%S")
             lasted = "still there" if each["end"] is None else f"{each['end'] - each['start']:.0f} s"
-            typer.echo(f"{began}  {each['b']}  {lasted}")
+            typer.echo(f"{began}  {each['peer']}  {lasted}")
 
 
 def _remote(folder: Path) -> Remote:

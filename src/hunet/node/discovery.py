@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from zeroconf import ServiceStateChange, Zeroconf
     from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-__all__ = ["Beacons", "Discovery", "Mdns", "ShortIds", "Sighting", "StaticPeers"]
+__all__ = ["BEACON_PORT", "Beacons", "Discovery", "Mdns", "ShortIds", "Sighting", "StaticPeers"]
 
 _log = logging.getLogger(__name__)
 
-ROTATION = 15 * 60.0
+_ROTATION = 15 * 60.0
 BEACON_PORT = 26726
-GROUP_4 = "239.255.104.117"  # of the organisation-local scope (RFC 2365)
-GROUP_6 = "ff02::6875:6e65:74"  # of the link-local scope
+_GROUP_4 = "239.255.104.117"  # of the organisation-local scope (RFC 2365)
+_GROUP_6 = "ff02::6875:6e65:74"  # of the link-local scope
 _LOOPBACK = ("lo", "lo0")  # on Linux, on BSD and macOS
 _BEACON = struct.Struct(">4sB8sH")
 _MAGIC, _VERSION = b"hune", 1
@@ -120,10 +120,10 @@ class ShortIds:
     @property
     def remaining(self) -> float:
         """Seconds until it changes."""
-        return ROTATION - self._clock() % ROTATION
+        return _ROTATION - self._clock() % _ROTATION
 
     def _period(self) -> int:
-        return int(self._clock() // ROTATION)
+        return int(self._clock() // _ROTATION)
 
     def _in(self, period: int) -> str:
         return hmac.digest(self._secret, str(period).encode(), hashlib.sha256)[:8].hex()
@@ -217,9 +217,9 @@ class Beacons(Discovery):
                 continue
             if family == socket.AF_INET6:
                 with suppress(OSError):  # the interface has just gone
-                    transport.sendto(beacon, (GROUP_6, self._port, 0, socket.if_nametoindex(name)))
+                    transport.sendto(beacon, (_GROUP_6, self._port, 0, socket.if_nametoindex(name)))
             else:
-                transport.sendto(beacon, (GROUP_4, self._port))
+                transport.sendto(beacon, (_GROUP_4, self._port))
                 if name not in _LOOPBACK:
                     transport.sendto(beacon, ("255.255.255.255", self._port))
 
@@ -282,12 +282,12 @@ def _beacon_socket(interface: str, family: socket.AddressFamily, port: int) -> s
             ear.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
             ear.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 1)
             ear.bind(("::", port))
-            group = socket.inet_pton(family, GROUP_6) + struct.pack("@I", index)
+            group = socket.inet_pton(family, _GROUP_6) + struct.pack("@I", index)
             ear.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group)
         else:
             # Beacons on the loopback interface would carry the address of another one if this did not name it.
             source = socket.inet_aton("127.0.0.1" if interface in _LOOPBACK else "0.0.0.0")
-            here = struct.pack("@4s4si", socket.inet_aton(GROUP_4), source, index)  # struct ip_mreqn
+            here = struct.pack("@4s4si", socket.inet_aton(_GROUP_4), source, index)  # struct ip_mreqn
             ear.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, here)
             ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)

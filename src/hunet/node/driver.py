@@ -31,53 +31,34 @@ settled                 neither of us has anything to send
 out of band             a packet that needs no contact, to a device that happens to be in reach
 receipts                who has got a publication (see ``receipts``)
 ======================  ============================================================================================
-
-What is kept
-------------
-The protocol object itself is pickled, without its driver, into the transaction of whatever it did last that others
-rely on: a delivery, an acknowledgement. After a crash it comes back as it was then, and is shown what a crash looks
-like from inside: links that were open end, packets that were under way are lost. A state that cannot be read, or that
-belongs to another protocol or other parameters, is not used: the device starts afresh, with the publications that it
-holds.
 """
 
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
-from functools import cache
-from heapq import heappop, heappush
-from importlib.metadata import version
-from itertools import count
 from typing import TYPE_CHECKING, Any
-from typing import Protocol as StructuralType
 
 import msgspec
 
-from hunet.model import (
-    Message,
-    MessageSet,
-    Node,
-    OutputError,
-    PeerError,
-    Topic,
-    members,
-)
+from hunet.model import Node, OutputError, PeerError, members
 from hunet.node import wire
-from hunet.node.clock import WEEK, is_set
-from hunet.node.holdings import MOST_SPOKEN_OF, Holdings, Quotas
-from hunet.node.publication import Publication, PublicationLimits, Refused, read_publication
-from hunet.node.state import read_state, write_state
+from hunet.node.device import NEVER, Device
+from hunet.node.holdings import MOST_SPOKEN_OF
+from hunet.node.publication import Publication, Refused, read_publication
 from hunet.protocols.codec import decode, encode
-from hunet.protocols.contract import Control, Data, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Packet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    from hunet.node.device import Host
+    from hunet.node.holdings import Quotas
+    from hunet.node.publication import PublicationLimits
     from hunet.node.store import Store
+    from hunet.protocols.contract import Protocol
 
-__all__ = ["AGAIN", "Host", "LiveDriver"]
+__all__ = ["AGAIN", "LiveDriver"]
 
 _log = logging.getLogger("hunet.node")
 
@@ -89,29 +70,6 @@ _MOST_PACKETS = 64
 """Packets in a greeting."""
 AGAIN = 2.0
 """Devices that stay together and exchange once in a contact begin the next after so long, if there is news (s)."""
-_MEMORY = 3600.0
-"""For so long after it is out of date a message's header is kept (s)."""
-_NEVER = float("inf")
-
-
-class Host(StructuralType):
-    """What a driver asks of whoever runs it."""
-
-    def send_frame(self, device: str, frame: bytes) -> None:
-        """Send a frame to a neighbour; frames to one neighbour stay in order."""
-        ...
-
-    def delivered(self, message: Message) -> None:
-        """A message is the application's to take, and on the disk."""
-        ...
-
-    def link_ready(self, device: str) -> None:
-        """A neighbour has heard our greeting."""
-        ...
-
-    def receipts_heard(self, device: str, receipts: list[Any]) -> None:
-        """A neighbour tells who has got publications."""
-        ...
 
 
 class _Link:
@@ -156,7 +114,7 @@ class _Link:
         self.settled = False
 
 
-class LiveDriver:
+class LiveDriver(Device):
     """One device's protocol, driven by real events. Every public method is one event."""
 
     def __init__(
@@ -174,202 +132,23 @@ class LiveDriver:
         room: int = _ROOM,
         again: float = AGAIN,
     ) -> None:
-        self.device = device
-        self.store = store
-        self.holdings = Holdings(device, store, quotas or Quotas())
-        self.messages = self.holdings.messages
-        self.limits = limits or PublicationLimits()
         self.links: dict[str, _Link] = {}
-        self.now = 0.0
-        self.room = room
-        self._again = again if kind.exchanges_once else _NEVER
-        self._news = 0
-        """Grows whenever there is something that neighbours have not been greeted with."""
-        self.dirty = False
-        """Whether the protocol may have changed since it was last written."""
-        self._kind, self._parameters, self._rng = kind, parameters, rng
-        self._host, self._clock = host, clock
-        self._timers: dict[str, tuple[float, int]] = {}
-        self._agenda: list[tuple[float, int, str]] = []
-        self._order = count()
+        self._room, self._again = room, again if kind.exchanges_once else NEVER
         self._outbox: list[tuple[str, bytes]] = []
         self._woken: list[str] = []
-        self._delivered: list[Message] = []
-        self._durable = False
-        self._arriving: dict[int, bytes] = {}
-        """Publications that have come with a packet, until it is known what becomes of them."""
-        self._load()
+        super().__init__(device, kind, parameters, store, host=host, rng=rng, clock=clock, quotas=quotas, limits=limits)
 
-    # Starting -------------------------------------------------------------------------------------------------------
-
-    def _load(self) -> None:
-        store = self.store
-        saved = self._saved()
-        self.now = max(self._clock(), saved["now"] if saved else 0.0)
-        store.forget_before(self.now - _MEMORY)
-        self.holdings.load()
-        protocol = self._restore(saved) if saved else None
-        self.protocol: Protocol = protocol or self._afresh()
-        if protocol is not None:
-            self._end_of_the_last_life(saved["links"] if saved else [])
-        wanted = set(store.subscriptions())
-        for topic in sorted(self.protocol.topics - wanted):
-            self.protocol.unsubscribe(topic, self.now)
-        for topic in store.subscriptions():
-            if topic not in self.protocol.topics:
-                self.protocol.subscribe(topic, self.now)
-        self._feed(saved["next"] if protocol is not None and saved else 0)
-        self._durable = True
-        self._finish()
-
-    def _saved(self) -> dict[str, Any] | None:
-        """What the driver wrote beside the protocol, if it can be used."""
-        label, state = self.store.fact("protocol"), self.store.fact("state")
-        if label is None or state is None:
-            return None
-        if label != self._label():
-            _log.warning("the saved state is of %s; starting afresh", label.decode())
-            return None
-        try:
-            saved: dict[str, Any] = read_state(state, self._outside(), self._kind)
-        except Exception as error:  # a pickle can fail in any way
-            _log.warning("the saved state cannot be read (%s); starting afresh", error)
-            return None
-        now = self._clock()
-        if saved["now"] > now + WEEK and is_set(now):
-            _log.warning("the clock has gone back by %.0f days; starting afresh", (saved["now"] - now) / 86400)
-            return None
-        return saved
-
-    def _restore(self, saved: dict[str, Any]) -> Protocol:
-        protocol: Protocol = saved["protocol"]
-        self.holdings.restore(saved["held"], saved["more"])
-        for tag, at in saved["timers"]:
-            self.set_timer(tag, at)
-        return protocol
-
-    def _afresh(self) -> Protocol:
-        self._timers, self._agenda = {}, []
-        self.protocol = self._kind(self.holdings.node, self._parameters, self, self._rng)
-        self.protocol.start(self.now)
-        return self.protocol
-
-    def _end_of_the_last_life(self, links: list[tuple[Node, bool, Data | None]]) -> None:
-        """The links that were open when the state was written are not any more: as the engine ends a contact."""
-        for peer, settled, packet in links:
-            if not settled:
-                self.protocol.settled(peer, self.now)
-            if packet is not None:
-                self.protocol.sent(peer, packet, False, self.now)
-            self.protocol.link_down(peer, self.now)
-
-    def _feed(self, known: int) -> None:
-        """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
-        kept = sorted(self.store.kept())
-        for number in kept:
-            message = self.messages[number]
-            if number >= known and not self.holdings.holds(number) and message.expires >= self.now:
-                self.protocol.publish(message, self.now)
-        for number in kept:
-            if not self.holdings.holds(number):
-                self.store.drop_content(number)
-
-    def _label(self) -> bytes:
-        kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
-        return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.holdings.node}".encode()
-
-    def save(self) -> None:
-        """Write the state of the protocol; on the disk when this returns."""
-        links = [(link.node, link.settled, link.packet) for link in self.links.values() if not link.mute]
-        timers = [(tag, at) for tag, (at, _) in self._timers.items()]
-        saved = {
-            "now": self.now,
-            "links": links,
-            "timers": timers,
-            "held": self.holdings.held,
-            "more": self.holdings.more,
-            "next": len(self.messages),
-            "protocol": self.protocol,
-        }
-        self.store.set_fact("protocol", self._label())
-        self.store.set_fact("state", write_state(saved, self._outside()))
-        self.store.set_fact("alive", str(self.now).encode())
-        self.holdings.commit()
-        self.dirty = False
-
-    def _outside(self) -> dict[str, Any]:
-        """What the state of a protocol refers to and is not part of it."""
-        return {"driver": self, "messages": self.messages}
-
-    def clean(self) -> None:
-        """Forget what is long out of date."""
-        self.store.forget_before(self.now - _MEMORY)
-        self.holdings.commit()
-
-    # Events: the application ------------------------------------------------------------------------------------------
-
-    def publish(self, publication: Publication) -> None:
-        """A publication of this device; on the disk when this returns."""
-        with self._event():
-            if publication.id in self.messages:
-                return
-            encoded = publication.to_bytes()
-            self.holdings.check_room(len(encoded))
-            self.holdings.commit()
-            message = self.holdings.add(publication, len(encoded), self.holdings.node)
-            self.store.add_content(message.number, encoded)
-            self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
-            self.protocol.publish(message, self.now)
-            self._keep_quotas()
-
-    def subscribe(self, topic: Topic) -> None:
-        """The application wants a topic."""
-        with self._event():
-            if topic not in self.protocol.topics:
-                self._news += 1
-                self.store.subscribe(topic, self.now)
-                self.protocol.subscribe(topic, self.now)
-                self._durable = True
-
-    def unsubscribe(self, topic: Topic) -> None:
-        """The application no longer wants a topic."""
-        with self._event():
-            if topic in self.protocol.topics:
-                self._news += 1
-                self.store.unsubscribe(topic)
-                self.protocol.unsubscribe(topic, self.now)
-                self._durable = True
-
-    def take(self, delivery: int) -> None:
-        """The application has taken a delivery, and never gets it again."""
-        message = self.store.take(delivery)
-        if message is not None and not self.holdings.holds(message):
-            self.store.drop_content(message)
-        self.holdings.commit()
-
-    # Events: time -------------------------------------------------------------------------------------------------
+    # Events: time -----------------------------------------------------------------------------------------------------
 
     def next_timer(self) -> float | None:
         """When :meth:`tick` has something to do."""
-        due = self._next_ring()
-        again = min((at for at, _ in self._due_again()), default=_NEVER) if self._again < _NEVER else _NEVER
-        return min(due, again) if min(due, again) < _NEVER else None
-
-    def _next_ring(self) -> float:
-        while self._agenda and self._timers.get(self._agenda[0][2], (0.0, -1))[1] != self._agenda[0][1]:
-            heappop(self._agenda)
-        return self._agenda[0][0] if self._agenda else _NEVER
+        due = min([self._next_ring(), *(at for at, _ in self._due_again())])
+        return due if due < NEVER else None
 
     def tick(self) -> None:
         """Time has passed: timers that have run out ring, and contacts that are due begin anew."""
         with self._event():
-            for _ in range(len(self._agenda)):
-                if self._next_ring() > self.now:
-                    break
-                _, _, tag = heappop(self._agenda)
-                del self._timers[tag]
-                self.protocol.timer(tag, self.now)
-                self._move_woken()
+            self._ring()
             for at, link in list(self._due_again()):
                 if at <= self.now:
                     self._end_contact(link)
@@ -512,23 +291,36 @@ class LiveDriver:
         """If it is this end's turn: send the next packet, or pass the turn, or settle."""
         if not link.ready or not link.holds_turn or link.packet is not None:
             return
-        if link.awake[True]:
+        while link.awake[True]:
             link.awake[True] = False  # unless it is woken meanwhile
-            packet: Data | None = self.protocol.poll(link.node, self.now, self.holdings.room(self.room))
-            if packet is not None:
-                link.awake[True] = True  # there may be more: it is asked until it has none
-                publications = self.holdings.contents(packet.messages)
-                link.sequence += 1
-                link.packet = packet
-                plain = self._plain(packet)
-                self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
-                return
+            packet: Data | None = self.protocol.poll(link.node, self.now, self.holdings.room(self._room))
+            if packet is None:
+                continue
+            link.awake[True] = True  # there may be more: it is asked until it has none
+            publications = self._publications(packet)
+            if publications is None:
+                self.protocol.sent(link.node, packet, False, self.now)
+                continue
+            link.sequence += 1
+            link.packet = packet
+            plain = self._plain(packet)
+            self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
+            return
         if link.awake[False]:
             self._pass_turn(link)
         elif not link.settled:
             link.settled = True
             self._frame(link, "settled")
             self.protocol.settled(link.node, self.now)
+
+    def _publications(self, packet: Data) -> list[bytes] | None:
+        """What a packet carries, as its encoding lists it; None if the disk has lost some, which then is given up."""
+        found = {number: self.store.content(number) for number in members(packet.messages)}
+        lost = [number for number, content in found.items() if content is None]
+        for number in lost:
+            self.count("damaged")
+            self.protocol.surrender(1 << number, self.now)
+        return None if lost else [content for content in found.values() if content is not None]
 
     def _pass_turn(self, link: _Link) -> None:
         link.holds_turn = False
@@ -559,7 +351,12 @@ class LiveDriver:
     def _with_publications(self, link: _Link, plain: dict[str, Any], publications: list[Any]) -> Data | None:
         """A data packet whose publications are checked and in the catalogue; None if nothing of it is of use."""
         listed = plain.get("messages")
-        if not isinstance(listed, list) or not 0 < len(publications) == len(listed) == len(set(map(str, listed))):
+        if (
+            not isinstance(listed, list)
+            or not all(isinstance(each, str) for each in listed)
+            or not all(isinstance(each, bytes) for each in publications)
+            or not 0 < len(publications) == len(listed) == len(set(listed))
+        ):
             raise PeerError("a data frame without its publications")
         useless: set[str] = set()
         read: list[tuple[Publication, bytes]] = []
@@ -607,29 +404,15 @@ class LiveDriver:
 
     # Events: their end ------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _event(self) -> Iterator[None]:
-        self.now = max(self.now, self._clock())
-        self.dirty = True
-        try:
-            yield
-        finally:
-            self._finish()
+    def _open_contacts(self) -> list[tuple[Node, bool, Data | None]]:
+        return [(link.node, link.settled, link.packet) for link in self.links.values() if not link.mute]
 
-    def _finish(self) -> None:
-        """Carry out what the event has led to; others hear of it when it is on the disk."""
-        self._move_woken()
-        if self._durable or self._delivered:
-            self._durable = False
-            self.save()
+    def _flush(self) -> None:
         outbox, self._outbox = self._outbox, []
         for device, frame in outbox:
             self._host.send_frame(device, frame)
-        delivered, self._delivered = self._delivered, []
-        for message in delivered:
-            self._host.delivered(message)
 
-    def _move_woken(self) -> None:
+    def _carry(self) -> None:
         while self._woken:
             link = self.links.get(self._woken.pop(0))
             if link is None or not link.awake[True]:
@@ -659,71 +442,15 @@ class LiveDriver:
         if link is None or link.mute:
             self.count("out of band: out of reach")
             return
-        publications = self.holdings.contents(packet.messages) if isinstance(packet, Data) else []
-        self._frame(link, "out of band", packet=self._plain(packet), publications=publications)
+        publications = self._publications(packet) if isinstance(packet, Data) else []
+        if publications is not None:
+            self._frame(link, "out of band", packet=self._plain(packet), publications=publications)
 
     def wake(self, peer: Node) -> None:
         link = self.links.get(self.holdings.names[peer])
         if link is not None and not link.mute and not link.awake[True]:
             link.awake[True] = True
             self._woken.append(link.device)
-
-    def deliver(self, message: Message, hops: int) -> None:
-        if self.store.deliver(message.number, message.topic, hops, self.now):
-            self.count("delivered")
-            self._delivered.append(message)
-
-    def set_timer(self, tag: str, at: float) -> None:
-        number = next(self._order)
-        self._timers[tag] = (at, number)
-        heappush(self._agenda, (at, number, tag))
-
-    def cancel_timer(self, tag: str) -> None:
-        self._timers.pop(tag, None)
-
-    def stored(self, messages: MessageSet) -> None:
-        self._news += 1
-        for number in members(messages):
-            self.holdings.hold(number)
-
-    def removed(self, message: Message, reason: str) -> None:
-        self.count(f"removed: {reason}")
-        self.holdings.let_go(message.number)
-        if not self.holdings.holds(message.number) and message.number not in self._arriving:
-            self.store.drop_content(message.number)
-
-    def role(self, name: str) -> None:
-        self.store.set_fact("role", name.encode())
-
-    def false_match(self, message: Message) -> None:  # noqa: ARG002
-        self.count("false matches")
-
-    # What is held -----------------------------------------------------------------------------------------------------
-
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to a counter of the store."""
-        self.store.count(name, by)
-
-    def _keep_arrived(self) -> None:
-        """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
-        for number, encoded in self._arriving.items():
-            if self.holdings.holds(number) or self.store.is_waiting(number):
-                self.store.add_content(number, encoded)
-        self._arriving.clear()
-
-    def _keep_quotas(self) -> None:
-        """Where there is too much, the protocol says what goes; a device's own publications are not in question."""
-        for what, among, too_much in self.holdings.excess():
-            self._make_room(what, among, too_much)
-
-    def _make_room(self, what: str, among: MessageSet, size: int) -> None:
-        while among and size > 0:
-            gone = self.protocol.surrender(among, self.now)
-            if not gone:
-                return
-            self.count(f"quota: {what}", gone.bit_count())
-            size -= sum(self.messages[number].size for number in members(gone & ~self.holdings.held))
-            among &= self.holdings.held
 
     # Packets ----------------------------------------------------------------------------------------------------------
 
@@ -750,8 +477,3 @@ class LiveDriver:
     def send_receipts(self, device: str, receipts: list[Any]) -> None:
         """Give receipts to a neighbour."""
         self._host.send_frame(device, wire.encode({"t": "receipts", "receipts": receipts}))
-
-
-@cache
-def _installed() -> str:
-    return version("hunet")

@@ -3,16 +3,22 @@
 Messages and devices have numbers that only this device knows; they stay the same over restarts because the state of
 its protocol is full of them. Messages that a neighbour only speaks of get a number as well, up to a limit. Headers are
 in memory, contents on the disk.
+
+Of two devices, protocols let the one with the lower number go first, or name a community after it: so all must agree
+on who is lower. The number of a device is the beginning of its key, which is as good as drawn by lot; where somebody
+has that number already, it is one nearby that keeps the order of the keys.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import Catalogue, InputError, Message, MessageSet, Node, OutputError, PeerError, members
+from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError, members
+from hunet.node.identity import device_key
 from hunet.node.store import Header
 
 if TYPE_CHECKING:
@@ -25,10 +31,11 @@ __all__ = ["MOST_SPOKEN_OF", "Holdings", "Quotas"]
 
 MOST_SPOKEN_OF = 100_000
 """Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
-_MOST_DEVICES = 100_000
+_MOST_DEVICES = 10_000
+_NUMBERS = 1 << 16
+"""Numbers for devices; a set of devices is as many bits long."""
 _DATA_BYTES = 2 << 20
 """Publications in a data frame are not longer than this together, if one alone is not."""
-_NAME = re.compile(r"[a-z2-7]{52}")
 _ID = re.compile(r"[a-z2-7]{26}")
 
 
@@ -49,15 +56,11 @@ class Holdings:
     def __init__(self, device: str, store: Store, quotas: Quotas) -> None:
         self._store, self._quotas = store, quotas
         self.messages = Catalogue()
-        self.names: list[str] = []
+        self.names: dict[Node, str] = dict(store.devices())
         """Devices by number."""
-        self._numbers: dict[str, Node] = {}
-        for number, name in store.devices():
-            if number != len(self.names):
-                raise InputError(store.path or "store", f"the name of device {len(self.names)} is missing")
-            self._numbers[name] = number
-            self.names.append(name)
-        self._written = len(self.names)
+        self._numbers = {name: number for number, name in self.names.items()}
+        self._in_order = sorted((device_key(name), name) for name in self._numbers)
+        self._unwritten: list[str] = []
         self.node = self.number_of(device)
         self.held: MessageSet = 0
         """The messages that the protocol holds."""
@@ -72,33 +75,50 @@ class Holdings:
     def load(self) -> None:
         """Read the headers of all messages: one pass over the store."""
         for header in self._store.headers():
-            self.messages.skip(header.number)
+            if header.number > len(self.messages):
+                self.messages.skip(header.number)
             self._remember(header)
         self.messages.skip(int((self._store.fact("next") or b"0").decode()))
 
     def commit(self) -> None:
         """Everything is on the disk when this returns."""
-        for number in range(self._written, len(self.names)):
-            self._store.add_device(number, self.names[number])
+        for name in self._unwritten:
+            self._store.add_device(self._numbers[name], name)
         self._store.set_fact("next", str(len(self.messages)).encode())
         self._store.commit()
-        self._written = len(self.names)
+        self._unwritten.clear()
 
     # Numbers ----------------------------------------------------------------------------------------------------------
 
     def number_of(self, device: str) -> Node:
-        """The number of a device; one that is new gets the next."""
+        """The number of a device, for good."""
         number = self._numbers.get(device)
         if number is None:
-            number = self._numbers[device] = len(self.names)
-            self.names.append(device)
+            number = self._numbers[device] = self._free_number(device_key(device))
+            self.names[number] = device
+            insort(self._in_order, (device_key(device), device))
+            self._unwritten.append(device)
         return number
+
+    def _free_number(self, key: bytes) -> Node:
+        """A number for a key: the one that it begins with, or the nearest that keeps the order, or just the nearest."""
+        place = bisect_left(self._in_order, (key, ""))
+        low = self._numbers[self._in_order[place - 1][1]] if place else -1
+        high = self._numbers[self._in_order[place][1]] if place < len(self._in_order) else _NUMBERS
+        wish = int.from_bytes(key[:2])
+        nearest = min(max(wish, low + 1), high - 1)
+        if low < nearest < high:
+            return nearest
+        return min((number for number in range(_NUMBERS) if number not in self.names), key=lambda n: abs(n - wish))
 
     def __getitem__(self, device: str) -> Node:
         """The number of a device that somebody speaks of."""
-        if device not in self._numbers and (len(self.names) >= _MOST_DEVICES or not _NAME.fullmatch(device)):
-            raise PeerError("speaks of devices that cannot be")
-        return self.number_of(device)
+        try:
+            if device not in self._numbers and len(self.names) >= _MOST_DEVICES:
+                raise PeerError("speaks of too many devices")
+            return self.number_of(device)
+        except (ValueError, TypeError, AttributeError):
+            raise PeerError("speaks of devices that cannot be") from None
 
     def by_id(self, message_id: str, /) -> Message | None:
         """A message that somebody speaks of, whether it is here or not; None if there are too many of those."""
@@ -193,18 +213,6 @@ class Holdings:
                 found |= 1 << number
         return found
 
-    # Contents ---------------------------------------------------------------------------------------------------------
-
     def room(self, most: int) -> int:
         """How many messages a data frame has room for."""
         return max(1, min(most, _DATA_BYTES // self._largest))
-
-    def contents(self, messages: MessageSet) -> list[bytes]:
-        """Publications, highest number first."""
-        found = []
-        for number in members(messages):
-            content = self._store.content(number)
-            if content is None:
-                raise OutputError(f"the content of {self.messages[number].id} is damaged or missing")
-            found.append(content)
-        return found

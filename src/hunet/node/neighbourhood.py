@@ -91,7 +91,7 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     """Connections at once that are not links yet."""
     handshakes_of_a_host: int = 8
     dials: int = 16
-    """Attempts to connect at once."""
+    """Attempts to connect at once; and half as many a second in the long run, because beacons can be forged."""
     frame_bytes: int = 4 << 20
     handshake_seconds: float = 10.0
     frames_per_second: float = 2000.0
@@ -147,6 +147,7 @@ class Neighbourhood:
         self._choosing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._shaking_hands: Counter[str] = Counter()
         self._dialling: set[str] = set()
+        self._dials = _Allowance(limits.dials / 2, 2.0 * limits.dials)
         self._met: _Bounded[str, str] = _Bounded(limits.remembered)  # whom a sighting turned out to be
         self._retry: _Bounded[tuple[str, int], _Pause] = _Bounded(limits.remembered)
         self._penalties: _Bounded[str, _Pause] = _Bounded(limits.remembered)
@@ -233,7 +234,9 @@ class Neighbourhood:
             and self._met.get(who) not in self._links
             and self._met.get(who) != self.identity.device
             and (pause is None or pause.over)
+            and self._dials.left >= 1
         ):
+            self._dials.use()
             self._dialling.add(who)
             self._spawn(self._dial(sighting, who))
 
@@ -446,14 +449,20 @@ class _Allowance:
 
     def __init__(self, rate: float, at_once: float) -> None:
         self._rate, self._most = rate, at_once
-        self._left, self._when = at_once, time.monotonic()
+        self._had, self._when = at_once, time.monotonic()
+
+    @property
+    def left(self) -> float:
+        """How many may be taken now; less than none if too many were."""
+        now = time.monotonic()
+        self._had = min(self._most, self._had + (now - self._when) * self._rate)
+        self._when = now
+        return self._had
 
     def use(self) -> float:
         """Takes one; how many seconds too early that is."""
-        now = time.monotonic()
-        self._left = min(self._most, self._left + (now - self._when) * self._rate) - 1.0
-        self._when = now
-        return max(0.0, -self._left / self._rate)
+        self._had = self.left - 1.0
+        return max(0.0, -self._had / self._rate)
 
 
 class _Pause(msgspec.Struct, frozen=True):

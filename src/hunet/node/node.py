@@ -250,7 +250,7 @@ class Node:
         assert self._failed is not None, "not started"
         await asyncio.shield(self._failed)
 
-    def _fail(self, error: OutputError) -> None:
+    def _fail(self, error: Exception) -> None:
         """The disk does not take what must be written: what is on it is whole, and is where the next start begins."""
         if self._failed is not None and not self._failed.done():
             self._failed.set_exception(error)
@@ -279,7 +279,7 @@ class Node:
                 if now - cleaned >= _CLEAN_EVERY:
                     cleaned = now
                     self._driver.clean()
-        except OutputError as error:
+        except Exception as error:  # a disk that takes nothing, or a mistake in a protocol: say so, do not limp on
             self._fail(error)
 
     def _save(self) -> None:
@@ -399,7 +399,7 @@ class Node:
         """The encounters of this device, in the order in which they began; those that last have no end."""
         me = self._noted(self.device)
         for encounter in self._store.encounters():
-            yield {"a": me, "b": encounter.device, "start": encounter.began, "end": encounter.ended}
+            yield {"node": me, "peer": encounter.device, "start": encounter.began, "end": encounter.ended}
 
     def _check_running(self) -> None:
         if not self.running:
@@ -555,13 +555,15 @@ def _only_one(folder: Path) -> Iterator[None]:
     """Keep a second node out of a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-    except BlockingIOError:
-        raise ConfigurationError(f"{folder}: a node is running here already; give this one another folder") from None
+        lock = (folder / "lock").open("w")
     except OSError as error:
         raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigurationError(f"{folder}: a node runs here already; give this one another folder") from None
+        yield
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -35,6 +35,7 @@ import hmac
 import math
 import os
 from base64 import b32decode, b32encode
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
@@ -207,13 +208,11 @@ class Group(msgspec.Struct, frozen=True):
     def from_invitation(cls, invitation: str) -> Group:
         """The group that an invitation is for; a ConfigurationError if it was not copied right."""
         match invitation.strip().split(":"):
-            case [kind, name, spelled] if kind == _INVITATION and len(spelled) == 58:
-                try:
-                    read = b32decode(spelled.upper() + "======")
-                except ValueError:
-                    read = b""
-                if read and read[32:] == _checksum(unquote(name), read[:32]):
-                    return cls(unquote(name), read[:32])
+            case [_, name, spelled] if len(spelled) == 58:
+                with suppress(ValueError):  # not base32
+                    group = cls(unquote(name), b32decode(spelled.upper() + "======")[:32])
+                    if group.invitation == invitation.strip():  # with the checksum
+                        return group
         raise ConfigurationError("this is no invitation to a group, or not all of it; copy the whole line again")
 
     def seal(

@@ -185,9 +185,9 @@ class Store:
         row = self._row("SELECT content, checksum FROM contents WHERE number = ?", number)
         return bytes(row[0]) if row is not None and zlib.crc32(row[0]) == row[1] else None
 
-    def kept(self) -> Iterator[int]:
-        """The numbers of the messages whose contents are here."""
-        return (row[0] for row in self._rows("SELECT number FROM contents"))
+    def kept(self, since: int = 0) -> Iterator[int]:
+        """The numbers, from one on, of the messages whose contents are here."""
+        return (row[0] for row in self._rows("SELECT number FROM contents WHERE number >= ? ORDER BY number", since))
 
     def drop_content(self, number: int) -> None:
         """Let go of a content, unless the application is still to get it."""
@@ -381,6 +381,8 @@ def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
     except sqlite3.Error:
         return 0, list(_TABLES)
     with closing(source):
+        with suppress(sqlite3.Error):
+            source.execute("PRAGMA writable_schema = ON")  # or SQLite reads nothing of a file that was cut off
         for table in _TABLES:
             whole, rows = _readable(source, table)
             for row in rows:

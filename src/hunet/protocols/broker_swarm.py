@@ -142,6 +142,7 @@ class BrokerSwarm(Protocol):
     """A device that is a user or a broker; subclasses decide which, by :meth:`become`."""
 
     Parameters: ClassVar[type[Parameters]] = SwarmParameters
+    exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

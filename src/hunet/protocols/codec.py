@@ -43,7 +43,9 @@ class Ids(StructuralType):
         ...
 
 
-def encode(packet: Packet, messages: Catalogue, names: Sequence[str], unsaid: MessageSet = 0) -> dict[str, Any]:
+def encode(
+    packet: Packet, messages: Catalogue, names: Sequence[str] | Mapping[int, str], unsaid: MessageSet = 0
+) -> dict[str, Any]:
     """A packet as plain data, with ids and names instead of numbers; ``unsaid`` messages are left out of its sets."""
     said: dict[str, Callable[[Any], Any]] = {
         "messages": lambda value: [messages[number].id for number in members(value & ~unsaid)],

@@ -1,0 +1,387 @@
+"""A protocol with a memory: one device's part of the live driver that has nothing to do with neighbours.
+
+What is kept
+------------
+The protocol object itself is pickled, without its driver, into the transaction of whatever it did last that others
+rely on: a delivery, an acknowledgement. After a crash it comes back as it was then, and is shown what a crash looks
+like from inside: links that were open end, packets that were under way are lost. A state that cannot be read, or that
+belongs to another protocol or other parameters, is not used: the device starts afresh, with the publications that it
+holds.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from functools import cache
+from heapq import heappop, heappush
+from importlib.metadata import version
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as StructuralType
+
+from hunet.model import Message, MessageSet, Node, Topic, members
+from hunet.node.clock import WEEK, is_set
+from hunet.node.holdings import Holdings, Quotas
+from hunet.node.publication import PublicationLimits
+from hunet.node.state import read_state, write_state
+from hunet.protocols.contract import Control, Data, Packet, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from hunet.node.publication import Publication
+    from hunet.node.store import Store
+
+__all__ = ["NEVER", "Device", "Host"]
+
+_log = logging.getLogger("hunet.node")
+
+NEVER = float("inf")
+_MEMORY = 3600.0
+"""For so long after it is out of date a message's header is kept (s)."""
+
+
+class Host(StructuralType):
+    """What a driver asks of whoever runs it."""
+
+    def send_frame(self, device: str, frame: bytes) -> None:
+        """Send a frame to a neighbour; frames to one neighbour stay in order."""
+        ...
+
+    def delivered(self, message: Message) -> None:
+        """A message is the application's to take, and on the disk."""
+        ...
+
+    def link_ready(self, device: str) -> None:
+        """A neighbour has heard our greeting."""
+        ...
+
+    def receipts_heard(self, device: str, receipts: list[Any]) -> None:
+        """A neighbour tells who has got publications."""
+        ...
+
+
+class Device(ABC):
+    """A protocol, its state, its timers, its application and its disk; who drives it adds the neighbours."""
+
+    def __init__(
+        self,
+        device: str,
+        kind: type[Protocol],
+        parameters: Any,
+        store: Store,
+        *,
+        host: Host,
+        rng: Random,
+        clock: Callable[[], float],
+        quotas: Quotas | None = None,
+        limits: PublicationLimits | None = None,
+    ) -> None:
+        self.device = device
+        self.store = store
+        self.holdings = Holdings(device, store, quotas or Quotas())
+        self.messages = self.holdings.messages
+        self.limits = limits or PublicationLimits()
+        self.now = 0.0
+        self.dirty = False
+        """Whether the protocol may have changed since it was last written."""
+        self._kind, self._parameters, self._rng = kind, parameters, rng
+        self._host, self._clock = host, clock
+        self._news = 0
+        """Grows whenever there is something that neighbours have not been greeted with."""
+        self._timers: dict[str, tuple[float, int]] = {}
+        self._agenda: list[tuple[float, int, str]] = []
+        self._order = count()
+        self._delivered: list[Message] = []
+        self._durable = False
+        """Whether somebody relies on what the event in progress has changed."""
+        self._arriving: dict[int, bytes] = {}
+        """Publications that have come with a packet, until it is known what becomes of them."""
+        self._writable = True
+        self._load()
+
+    # What a driver adds -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open_contacts(self) -> list[tuple[Node, bool, Data | None]]:
+        """The contacts that last: with whom, whether settled, and the packet that is under way."""
+
+    @abstractmethod
+    def _carry(self) -> None:
+        """Let links go on that have been woken."""
+
+    @abstractmethod
+    def _flush(self) -> None:
+        """Send what there is to send: what it relies on is on the disk."""
+
+    @abstractmethod
+    def send(self, peer: Node, packet: Control) -> None: ...
+
+    @abstractmethod
+    def broadcast(self, packet: Control, but: Node | None = None) -> None: ...
+
+    @abstractmethod
+    def send_out_of_band(self, node: Node, packet: Packet) -> None: ...
+
+    @abstractmethod
+    def wake(self, peer: Node) -> None: ...
+
+    # Starting -------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        store = self.store
+        saved = self._saved()
+        self.now = max(self._clock(), saved["now"] if saved else 0.0)
+        store.forget_before(self.now - _MEMORY)
+        self.holdings.load()
+        protocol = self._restore(saved) if saved else None
+        self.protocol: Protocol = protocol or self._afresh()
+        if protocol is not None:
+            self._end_of_the_last_life(saved["links"] if saved else [])
+        wanted = set(store.subscriptions())
+        for topic in sorted(self.protocol.topics - wanted):
+            self.protocol.unsubscribe(topic, self.now)
+        for topic in store.subscriptions():
+            if topic not in self.protocol.topics:
+                self.protocol.subscribe(topic, self.now)
+        self._feed(saved["next"] if protocol is not None and saved else 0)
+        self._durable = True
+        self._finish()
+
+    def _saved(self) -> dict[str, Any] | None:
+        """What the driver wrote beside the protocol, if it can be used."""
+        label, state = self.store.fact("protocol"), self.store.fact("state")
+        if label is None or state is None:
+            return None
+        if label != self._label():
+            _log.warning("the saved state is of %s; starting afresh", label.decode())
+            return None
+        try:
+            saved: dict[str, Any] = read_state(state, self._outside(), self._kind)
+        except Exception as error:  # a pickle can fail in any way
+            _log.warning("the saved state cannot be read (%s); starting afresh", error)
+            return None
+        now = self._clock()
+        if saved["now"] > now + WEEK and is_set(now):
+            _log.warning("the clock has gone back by %.0f days; starting afresh", (saved["now"] - now) / 86400)
+            return None
+        return saved
+
+    def _restore(self, saved: dict[str, Any]) -> Protocol:
+        protocol: Protocol = saved["protocol"]
+        self.holdings.restore(saved["held"], saved["more"])
+        for tag, at in saved["timers"]:
+            self.set_timer(tag, at)
+        return protocol
+
+    def _afresh(self) -> Protocol:
+        self._timers, self._agenda = {}, []
+        self.protocol = self._kind(self.holdings.node, self._parameters, self, self._rng)
+        self.protocol.start(self.now)
+        return self.protocol
+
+    def _end_of_the_last_life(self, links: list[tuple[Node, bool, Data | None]]) -> None:
+        """The links that were open when the state was written are not any more: as the engine ends a contact."""
+        for peer, settled, packet in links:
+            if not settled:
+                self.protocol.settled(peer, self.now)
+            if packet is not None:
+                self.protocol.sent(peer, packet, False, self.now)
+            self.protocol.link_down(peer, self.now)
+
+    def _feed(self, known: int) -> None:
+        """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
+        kept = list(self.store.kept(known))
+        for number in kept:
+            message = self.messages[number]
+            if not self.holdings.holds(number) and message.expires >= self.now:
+                self.protocol.publish(message, self.now)
+        for number in kept:
+            if not self.holdings.holds(number):
+                self.store.drop_content(number)
+
+    def _label(self) -> bytes:
+        kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
+        return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.holdings.node}".encode()
+
+    def save(self) -> None:
+        """Write the state of the protocol; on the disk when this returns."""
+        timers = [(tag, at) for tag, (at, _) in self._timers.items()]
+        saved = {
+            "now": self.now,
+            "links": self._open_contacts(),
+            "timers": timers,
+            "held": self.holdings.held,
+            "more": self.holdings.more,
+            "next": len(self.messages),
+            "protocol": self.protocol,
+        }
+        try:
+            state = write_state(saved, self._outside())
+        except (pickle.PicklingError, TypeError, AttributeError) as error:  # a protocol of somebody's own
+            if self._writable:
+                self._writable = False
+                _log.warning("the state of %s cannot be kept over a restart: %s", self._kind.__name__, error)
+            state = None
+        self.store.set_fact("protocol", self._label())
+        self.store.set_fact("state", state)
+        self.store.set_fact("alive", str(self.now).encode())
+        self.holdings.commit()
+        self.dirty = False
+
+    def _outside(self) -> dict[str, Any]:
+        """What the state of a protocol refers to and is not part of it."""
+        return {"driver": self, "messages": self.messages}
+
+    def clean(self) -> None:
+        """Forget what is long out of date."""
+        self.store.forget_before(self.now - _MEMORY)
+        self.holdings.commit()
+
+    # Events: the application ------------------------------------------------------------------------------------------
+
+    def publish(self, publication: Publication) -> None:
+        """A publication of this device; on the disk when this returns."""
+        with self._event():
+            if publication.id in self.messages:
+                return
+            encoded = publication.to_bytes()
+            self.holdings.check_room(len(encoded))
+            self.holdings.commit()
+            message = self.holdings.add(publication, len(encoded), self.holdings.node)
+            self.store.add_content(message.number, encoded)
+            self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
+            self.protocol.publish(message, self.now)
+            self._keep_quotas()
+
+    def subscribe(self, topic: Topic) -> None:
+        """The application wants a topic."""
+        with self._event():
+            if topic not in self.protocol.topics:
+                self._news += 1
+                self.store.subscribe(topic, self.now)
+                self.protocol.subscribe(topic, self.now)
+                self._durable = True
+
+    def unsubscribe(self, topic: Topic) -> None:
+        """The application no longer wants a topic."""
+        with self._event():
+            if topic in self.protocol.topics:
+                self._news += 1
+                self.store.unsubscribe(topic)
+                self.protocol.unsubscribe(topic, self.now)
+                self._durable = True
+
+    def take(self, delivery: int) -> None:
+        """The application has taken a delivery, and never gets it again."""
+        message = self.store.take(delivery)
+        if message is not None and not self.holdings.holds(message):
+            self.store.drop_content(message)
+        self.holdings.commit()
+
+    # Time -------------------------------------------------------------------------------------------------------------
+
+    def _next_ring(self) -> float:
+        while self._agenda and self._timers.get(self._agenda[0][2], (0.0, -1))[1] != self._agenda[0][1]:
+            heappop(self._agenda)
+        return self._agenda[0][0] if self._agenda else NEVER
+
+    def _ring(self) -> None:
+        """Let the timers ring that have run out."""
+        for _ in range(len(self._agenda)):
+            if self._next_ring() > self.now:
+                break
+            _, _, tag = heappop(self._agenda)
+            del self._timers[tag]
+            self.protocol.timer(tag, self.now)
+            self._carry()
+
+    # Events: their end ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _event(self) -> Iterator[None]:
+        self.now = max(self.now, self._clock())
+        self.dirty = True
+        try:
+            yield
+        finally:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Carry out what the event has led to; others hear of it when it is on the disk."""
+        self._carry()
+        if self._durable or self._delivered:
+            self._durable = False
+            self.save()
+        self._flush()
+        delivered, self._delivered = self._delivered, []
+        for message in delivered:
+            self._host.delivered(message)
+
+    # Actions of the contract ------------------------------------------------------------------------------------------
+
+    def deliver(self, message: Message, hops: int) -> None:
+        if self.store.deliver(message.number, message.topic, hops, self.now):
+            self.count("delivered")
+            self._delivered.append(message)
+
+    def set_timer(self, tag: str, at: float) -> None:
+        number = next(self._order)
+        self._timers[tag] = (at, number)
+        heappush(self._agenda, (at, number, tag))
+
+    def cancel_timer(self, tag: str) -> None:
+        self._timers.pop(tag, None)
+
+    def stored(self, messages: MessageSet) -> None:
+        self._news += 1
+        for number in members(messages):
+            self.holdings.hold(number)
+
+    def removed(self, message: Message, reason: str) -> None:
+        self.count(f"removed: {reason}")
+        self.holdings.let_go(message.number)
+        if not self.holdings.holds(message.number) and message.number not in self._arriving:
+            self.store.drop_content(message.number)
+
+    def role(self, name: str) -> None:
+        self.store.set_fact("role", name.encode())
+
+    def false_match(self, message: Message) -> None:  # noqa: ARG002
+        self.count("false matches")
+
+    # What is held -----------------------------------------------------------------------------------------------------
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counter of the store."""
+        self.store.count(name, by)
+
+    def _keep_arrived(self) -> None:
+        """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
+        for number, encoded in self._arriving.items():
+            if self.holdings.holds(number) or self.store.is_waiting(number):
+                self.store.add_content(number, encoded)
+        self._arriving.clear()
+
+    def _keep_quotas(self) -> None:
+        """Where there is too much, the protocol says what goes; a device's own publications are not in question."""
+        for what, among, too_much in self.holdings.excess():
+            self._make_room(what, among, too_much)
+
+    def _make_room(self, what: str, among: MessageSet, size: int) -> None:
+        while among and size > 0:
+            gone = self.protocol.surrender(among, self.now)
+            if not gone:
+                return
+            self.count(f"quota: {what}", gone.bit_count())
+            size -= sum(self.messages[number].size for number in members(gone & ~self.holdings.held))
+            among &= self.holdings.held
+
+
+@cache
+def _installed() -> str:
+    return version("hunet")

@@ -1,0 +1,445 @@
+"""The live driver: contacts over frames, what survives a crash, what strangers try."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hunet.model import OutputError, PeerError
+from hunet.node import wire
+from hunet.node.holdings import Holdings, Quotas
+from hunet.node.identity import device_name
+from hunet.node.publication import Publication
+from hunet.node.store import Store
+from hunet.protocols import PROTOCOLS
+from hunet.protocols.push import Push
+from tests.node.table import IDENTITIES, NAMES, Table
+
+STATEFUL = ["push", "spray-and-wait", "b-sub", "socialcast", "social-election", "socio-aware-overlay", "mops"]
+
+
+def refusals(table: Table, node: int) -> dict[str, int]:
+    return {name: many for name, many in table[node].store.counters().items() if name.startswith("refused")}
+
+
+def test_devices_that_stay_together_exchange_what_comes_up() -> None:
+    for protocol in ("push", "b-sub"):
+        table = Table(protocol)
+        table[1].subscribe("news")
+        table.meet(0, 1)
+        table.now = 5.0
+        hello = table.publish(0, "news")
+        table.advance(20.0)
+        assert table.delivered(1) == [hello.id], protocol
+
+
+def test_a_long_contact_is_not_renewed_without_news() -> None:
+    table = Table("b-sub")
+    table.meet(0, 1)
+    table.advance(10.0)
+    assert table[0].links[NAMES[1]].contact <= 2
+    before = table[0].links[NAMES[1]].contact
+    table.advance(10_000.0)
+    assert table[0].links[NAMES[1]].contact == before
+
+
+def test_variants_of_one_system_understand_each_other_and_others_are_left_in_peace() -> None:
+    table = Table("b-sub")
+    assert table[0]._understands("b-sub-p")
+    assert not table[0]._understands("push")
+    assert not table[0]._understands("nothing that there is")
+    table.open.add((0, 1))
+    table[0].link_up(NAMES[1])
+    table.frames.clear()
+    table.say(1, 0, t="greet", contact=1, version=1, protocol="push", packets=[])
+    table.say(1, 0, t="control", contact=1, packet={"kind": "Seen", "messages": []})
+    assert table[0].links[NAMES[1]].mute
+    assert table[0].store.counters()["other protocol"] == 1
+
+
+def test_mops_devices_find_their_community_by_themselves() -> None:
+    table = Table("mops", 3, learning="exchange", sigma=50.0, relearn=200.0, threshold=0.01)
+    table[2].subscribe("news")
+    for day in range(13):
+        table.advance(1.0 + day * 50)
+        table.meet(0, 1)
+        table.advance(11.0 + day * 50)
+        table.meet(1, 2)
+        table.advance(21.0 + day * 50)
+        table.part(0, 1)
+        table.part(1, 2)
+        if day == 10:
+            hello = table.publish(0, "news")
+    assert [driver.protocol.community for driver in table.drivers] == [1, 1, 1]  # type: ignore[attr-defined]
+    assert table.deliveries() == [(561.0, 2, hello.id, 2)]
+
+
+# Crashes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", STATEFUL)
+def test_a_publication_survives_a_crash_and_is_delivered_once(protocol: str, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"period": 5.0} if protocol == "socialcast" else {}
+    table = Table(protocol, folder=tmp_path, **given)
+    table[1].subscribe("news")
+    table.now = 1.0
+    hello = table.publish(0, "news")
+    table.crash(0)
+    table.now = 2.0
+    table.meet(0, 1)
+    table.advance(40.0)
+    table.crash(1)
+    table.meet(0, 1)
+    table.advance(80.0)
+    assert table.delivered(1) == [hello.id]
+
+
+@pytest.mark.parametrize("protocol", STATEFUL)
+def test_a_crash_at_any_frame_loses_nothing_that_was_acknowledged(protocol: str, tmp_path: Path) -> None:
+    """Cut a contact at each of its frames in turn, kill one end, and let the two meet again."""
+    given: dict[str, Any] = {"period": 5.0} if protocol == "socialcast" else {}
+    for cut in range(12):
+        folder = tmp_path / f"{protocol}-{cut}"
+        folder.mkdir()
+        table = Table(protocol, folder=folder, **given)
+        table[1].subscribe("news")
+        table[0].subscribe("art")
+        table.now = 1.0
+        wanted = [table.publish(0, "news"), table.publish(0, "news", b"again")]
+        back = table.publish(1, "art")
+        table.now = 2.0
+        table.open.add((0, 1))
+        table[0].link_up(NAMES[1])
+        table[1].link_up(NAMES[0])
+        for _ in range(cut):
+            if table.frames:
+                sender, device, frame = table.frames.popleft()
+                table[NAMES.index(device)].frame(NAMES[sender], frame)
+        table.frames.clear()
+        table.crash(cut % 2)
+        table.now += 1.0
+        table.meet(0, 1)
+        table.advance(60.0)
+        table.part(0, 1)
+        table.meet(0, 1)
+        table.advance(120.0)
+        assert sorted(table.delivered(1)) == sorted(said.id for said in wanted), f"cut after {cut} frames"
+        assert table.delivered(0) == [back.id], f"cut after {cut} frames"
+
+
+def test_what_a_protocol_has_learnt_comes_back(tmp_path: Path) -> None:
+    table = Table("b-sub", folder=tmp_path)
+    table[1].subscribe("news")
+    table.now = 1.0
+    table.meet(0, 1)
+    table[0].save()
+    learnt = table[0].protocol.relay  # type: ignore[attr-defined]
+    assert "news" in learnt
+    table.crash(0)
+    assert table[0].protocol.relay.counters == learnt.counters  # type: ignore[attr-defined]
+    assert table[0].protocol.filters == {}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - {"random-broker"}))
+def test_the_state_of_every_protocol_can_be_written_and_read(protocol: str, tmp_path: Path) -> None:
+    table = Table(protocol, folder=tmp_path)
+    table[0].subscribe("news")
+    table[1].subscribe("art")
+    table.publish(0, "art")
+    table.meet(0, 1)
+    table[0].save()
+    before = table[0].protocol
+    table.crash(0)
+    assert type(table[0].protocol) is type(before)
+    assert table[0].protocol is not before
+    assert table[0].protocol.topics == {"news"}
+
+
+def test_a_state_of_other_parameters_is_not_used_but_publications_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = Table("push", folder=tmp_path)
+    hello = table.publish(0, "news")
+    table[0].save()
+    table[1].save()
+    table[1].store.abandon()
+    table[0].store.abandon()
+    again = Table("push", folder=tmp_path, buffer=7)
+    assert "starting afresh" in caplog.text
+    again[1].subscribe("news")
+    again.meet(0, 1)
+    assert again.delivered(1) == [hello.id]
+
+
+class Secretive(Push):
+    """A protocol of somebody's own, with a state that cannot be written."""
+
+    def start(self, now: float) -> None:
+        self.secret = lambda: now
+
+
+def test_a_protocol_whose_state_cannot_be_written_runs_and_keeps_its_publications(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = Table("tests.node.test_driver:Secretive", folder=tmp_path)
+    hello = table.publish(0, "news")
+    table[0].save()
+    assert caplog.text.count("cannot be kept over a restart") == 2  # once for each device
+    table.crash(0)
+    table[1].subscribe("news")
+    table.meet(0, 1)
+    assert table.delivered(1) == [hello.id]
+
+
+def test_a_clock_that_goes_back_starts_the_protocol_afresh(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = Table("push", folder=tmp_path)
+    table.now = 2_000_000_000.0
+    hello = table.publish(0, "news", ttl=1e7)
+    table[0].save()
+    table.now = 1_990_000_000.0
+    table.crash(0)
+    assert "the clock has gone back by 116 days" in caplog.text
+    table[1].subscribe("news")
+    table[1].limits = type(table[1].limits)(clock_skew=1e8)
+    table.meet(0, 1)
+    assert table.delivered(1) == [hello.id]
+
+
+def test_time_never_runs_backwards_for_a_protocol() -> None:
+    table = Table("push")
+    table.now = 100.0
+    table.publish(0, "news")
+    table.now = 50.0
+    table[0].tick()
+    assert table[0].now == 100.0
+
+
+# Strangers ---------------------------------------------------------------------------------------------------------
+
+
+def ready(protocol: str = "push") -> Table:
+    """Device 1 has met device 0, and it is device 1's turn to send."""
+    table = Table(protocol)
+    table.meet(0, 1)
+    assert table[1].links[NAMES[0]].holds_turn
+    return table
+
+
+def data(said: Publication, encoded: bytes | None = None, **other: Any) -> dict[str, Any]:
+    packet = {"kind": "Carried", "messages": [said.id], "hops": [1]}
+    given = {"t": "data", "contact": 1, "number": 1, "packet": packet, "publications": [encoded or said.to_bytes()]}
+    return given | other
+
+
+def test_a_publication_that_is_not_what_its_author_signed_reaches_nobody() -> None:
+    said = Publication.signed(IDENTITIES[2], "news", b"pay ann", created=0.0, ttl=100.0)
+    part, signature = wire.decode(said.to_bytes())
+    cases = {
+        "badly signed": wire.encode([part, bytes(64)]),
+        "unsigned": wire.encode([part, b""]),
+        "malformed": b"\xff" + said.to_bytes(),
+        "oversized": said.to_bytes() + bytes(2 << 20),
+    }
+    for reason, encoded in cases.items():
+        table = ready()
+        table[0].subscribe("news")
+        with pytest.raises(PeerError):
+            table.say(1, 0, **data(said, encoded))
+        assert refusals(table, 0) == {f"refused: {reason}": 1}
+        assert NAMES[1] not in table[0].links
+        assert table.delivered(0) == []
+        assert not list(table[0].store.headers())
+        assert not list(table[0].store.kept())
+    assert signature
+
+
+def test_what_is_out_of_date_is_refused_and_the_rest_of_its_packet_is_not() -> None:
+    table = ready()
+    table[0].subscribe("news")
+    table.now = 500.0
+    old = Publication.signed(IDENTITIES[2], "news", b"old", created=0.0, ttl=100.0)
+    new = Publication.signed(IDENTITIES[2], "news", b"new", created=400.0, ttl=200.0)
+    packet = {"kind": "Carried", "messages": [old.id, new.id], "hops": [3, 7]}
+    table.say(1, 0, **data(old, packet=packet, publications=[old.to_bytes(), new.to_bytes()]))
+    assert table.deliveries() == [(500.0, 0, new.id, 7)]
+    assert refusals(table, 0) == {"refused: expired": 1}
+
+
+def test_what_is_replayed_is_not_delivered_again() -> None:
+    table = ready()
+    table[0].subscribe("news")
+    said = Publication.signed(IDENTITIES[2], "news", b"once", created=0.0, ttl=100.0)
+    table.say(1, 0, **data(said))
+    table.say(1, 0, **data(said))
+    assert table.delivered(0) == [said.id]
+    assert refusals(table, 0) == {"refused: replayed": 1}
+
+
+def test_data_out_of_turn_or_under_another_id_ends_the_link() -> None:
+    said = Publication.signed(IDENTITIES[2], "news", b"x", created=0.0, ttl=100.0)
+    other = Publication.signed(IDENTITIES[2], "news", b"y", created=0.0, ttl=100.0)
+    table = ready()
+    with pytest.raises(PeerError, match="out of turn"):
+        table.say(0, 1, **data(said))
+    for wrong in (
+        data(said, other.to_bytes()),
+        data(said, publications=[]),
+        data(said, packet={"kind": "Carried", "messages": [said.id], "hops": []}),
+        data(said, packet={"kind": "Carried", "messages": [said.id], "hops": [-1]}),
+        data(said, packet={"kind": "Carried", "messages": [said.id], "hops": [1 << 40]}),
+        data(said, packet={"kind": "Seen", "messages": [said.id]}),
+        data(said, packet={"kind": "Transfer", "messages": [said.id], "hops": [1], "replica": True}),
+        data(said, packet={"kind": "no such thing", "messages": [said.id]}),
+        {"t": "ack", "contact": 1, "number": 9, "awake": False},
+        {"t": "ready", "contact": 1, "awake": False},
+        {"t": "greet", "contact": 7, "version": 1, "protocol": "push", "packets": []},
+        {"t": "control", "contact": 1, "packet": {"kind": "Seen", "messages": ["not an id"]}},
+        {"t": "control", "contact": 1, "packet": {"kind": "Hello", "role": "user", "met": ["nobody"]}},
+        {"no": "sense"},
+    ):
+        table = ready()
+        with pytest.raises(PeerError):
+            table.say(1, 0, **wrong)
+        assert NAMES[1] not in table[0].links
+        assert table[0].protocol.known == {}  # type: ignore[attr-defined]
+
+
+def test_filters_that_no_device_makes_are_refused() -> None:
+    from base64 import b64encode
+
+    for relay in (bytes(3), bytes([255]) * 257):
+        table = Table("b-sub", initial=5, ceiling=200)
+        table.meet(0, 1)
+        packet = {"kind": "Filters", "genuine": "", "relay": b64encode(relay).decode(), "truth": None}
+        with pytest.raises(PeerError):
+            table.say(1, 0, t="control", contact=1, packet=packet)
+
+
+@pytest.mark.parametrize("protocol", ["b-sub", "socialcast", "social-election", "mops", "push"])
+def test_random_nonsense_never_gets_further_than_the_driver(protocol: str) -> None:
+    """Honest frames, broken in random places: either they make sense or the link ends; nothing else happens."""
+    rng = Random(5)
+    for seed in range(40):
+        table = Table(protocol, 2)
+        table[0].subscribe("news")
+        table[1].subscribe("art")
+        table.publish(1, "news")
+        table.now = 3.0
+        table.open.add((0, 1))
+        table[0].link_up(NAMES[1])
+        table[1].link_up(NAMES[0])
+        while table.frames:
+            sender, device, frame = table.frames.popleft()
+            receiver = NAMES.index(device)
+            if receiver == 0 and rng.random() < 0.4:
+                frame = wire.encode(_broken(rng, wire.decode(frame)))
+            try:
+                table[receiver].frame(NAMES[sender], frame)
+            except PeerError:
+                assert NAMES[sender] not in table[receiver].links
+                break
+        table[0].save()
+        assert set(table.delivered(0)) <= {message.id for message in table[0].messages}, seed
+
+
+def _broken(rng: Random, value: Any) -> Any:
+    if isinstance(value, dict) and value:
+        key = rng.choice(sorted(value))
+        if rng.random() < 0.2:
+            return {k: v for k, v in value.items() if k != key}
+        return value | {key: _broken(rng, value[key])}
+    if isinstance(value, list) and value and rng.random() < 0.7:
+        place = rng.randrange(len(value))
+        return [*value[:place], _broken(rng, value[place]), *value[place + 1 :]]
+    return rng.choice([None, True, -1, 1 << 60, 0.5, float("inf"), "", "x" * 300, b"\0" * 40, [], [[]], {}, {"a": 1}])
+
+
+def test_a_flood_of_ids_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunet.node.holdings.MOST_SPOKEN_OF", 10)
+    table = ready()
+    ids = [f"{number:026d}".translate(str.maketrans("0189", "abcd")) for number in range(50)]
+    table.say(1, 0, t="control", contact=1, packet={"kind": "Have", "messages": ids})
+    assert len(table[0].messages) == 10
+
+
+@given(st.lists(st.binary(min_size=32, max_size=32), min_size=2, max_size=30, unique=True), st.randoms())
+def test_devices_agree_on_the_order_of_devices(keys: list[bytes], rng: Random) -> None:
+    """Whoever is heard of first: protocols break ties by numbers, and both ends must break them alike."""
+    names = [device_name(key) for key in keys]
+    orders = []
+    for _ in range(2):
+        rng.shuffle(names)
+        holdings = Holdings(names[0], Store(), Quotas())
+        orders.append(sorted(names, key=holdings.number_of))
+        assert len({holdings.number_of(name) for name in names}) == len(names)
+    assert orders[0] == orders[1]
+
+
+# Quotas ------------------------------------------------------------------------------------------------------------
+
+
+def test_quotas_let_the_protocols_ranking_decide_and_spare_own_publications() -> None:
+    for quotas, topics in (
+        (Quotas(topic=2500), ["news"] * 5),
+        (Quotas(neighbour=2500), list("abcde")),
+        (Quotas(total=3000), list("abcde")),
+    ):
+        for protocol in ("push", "social-election", "socialcast"):
+            table = Table(protocol, 2, quotas=quotas, room=1)
+            own = table.publish(0, topics[0], bytes(100))
+            driver = table[0]
+            for number, topic in enumerate(topics):
+                table.now = 10.0 + number
+                said = Publication.signed(IDENTITIES[1], topic, bytes(900), created=table.now, ttl=1000.0)
+                encoded = said.to_bytes()
+                message = driver.holdings.add(said, len(encoded), 1)
+                driver.store.add_content(message.number, encoded)
+                driver.now = table.now
+                driver.protocol.publish(message, table.now)  # as if it had come: what matters is that it is held
+                driver._keep_quotas()
+            held = {message.id for message in driver.messages if driver.holdings.holds(message.number)}
+            assert own.id in held, (protocol, quotas)
+            assert driver.holdings.held_bytes < 3700
+            assert sum(many for name, many in driver.store.counters().items() if name.startswith("quota")) >= 2
+
+
+def test_own_publications_beyond_the_quota_are_refused_with_a_remedy() -> None:
+    table = Table("push", quotas=Quotas(total=1000))
+    table.publish(0, "news", bytes(600))
+    with pytest.raises(OutputError, match="larger quota"):
+        table.publish(0, "news", bytes(601))
+    assert table[0].holdings.held.bit_count() == 1
+
+
+def test_a_content_that_the_disk_has_lost_is_given_up_and_the_rest_goes() -> None:
+    for protocol in ("push", "b-sub", "spray-and-wait"):
+        table = Table(protocol, room=1)
+        table[1].subscribe("news")
+        lost, whole = table.publish(0, "news", b"lost"), table.publish(0, "news", b"whole")
+        table[0].store.add_content(table[0].messages.by_id(lost.id).number, b"something else")
+        table[0].store._write("UPDATE contents SET checksum = 0 WHERE content = ?", b"something else")
+        table.now = 1.0
+        table.meet(0, 1)
+        table.advance(9.0)
+        assert table.delivered(1) == [whole.id], protocol
+        assert table[0].store.counters()["damaged"] == 1
+
+
+def test_contents_go_when_nobody_needs_them_any_more() -> None:
+    table = Table("push", buffer=1)
+    table[1].subscribe("news")
+    table.now = 1.0
+    table.publish(0, "news", b"first")
+    table.meet(0, 1)
+    table.now = 2.0
+    table.publish(0, "news", b"second")
+    assert len(list(table[0].store.kept())) == 1
+    assert len(list(table[1].store.kept())) == 2  # the application has not taken the first yet
+    first = next(table[1].store.waiting())
+    table[1].take(first.number)
+    assert len(list(table[1].store.kept())) == 1

@@ -1,0 +1,350 @@
+"""Whole nodes on loopback: what an application sees of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hunet import Node
+from hunet.model import ConfigurationError, OutputError
+from hunet.node.control import Control, Remote
+from hunet.node.publication import Group
+from tests.node.company import until
+from tests.node.kill import torture
+
+QUICK = {"listen": "127.0.0.1:0", "beacons": False}
+
+
+def play(scene: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(scene, 30.0))
+
+
+def device(folder: Path, name: str, *peers: Node, **given: Any) -> Node:
+    return Node(folder / name, **{**QUICK, "peers": [peer.address for peer in peers], **given})
+
+
+def test_two_nodes_exchange_a_message(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, device(tmp_path, "bob", ann) as bob:
+            messages = bob.subscribe("news")
+            said = await ann.publish("news", "hello")
+            got = await anext(messages)
+            assert (got.text, got.author, got.id, got.topic, got.hops) == ("hello", ann.device, said.id, "news", 1)
+            assert [peer["device"] for peer in ann.peers()] == [bob.device]
+            assert ann.status()["peers"] == 1
+            assert bob.status()["counters"]["delivered"] == 1
+
+    play(scene())
+
+
+@pytest.mark.parametrize("protocol", ["push", "pull", "spray-and-wait", "b-sub-p", "social-election", "mops"])
+def test_any_protocol_runs(tmp_path: Path, protocol: str) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann", protocol=protocol) as ann:
+            await ann.publish("news", "hello")
+            async with device(tmp_path, "bob", ann, protocol=protocol) as bob:
+                assert (await anext(bob.subscribe("news"))).text == "hello"
+
+    play(scene())
+
+
+def test_a_message_travels_over_a_device_that_does_not_want_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            bob = await stack.enter_async_context(device(tmp_path, "bob", protocol="push"))
+            ann = await stack.enter_async_context(device(tmp_path, "ann", bob, protocol="push"))
+            eve = await stack.enter_async_context(device(tmp_path, "eve", bob, protocol="push"))
+            messages = eve.subscribe("news")
+            await ann.publish("news", b"\0\1\2", content_type="image/x-dot")
+            got = await anext(messages)
+            assert (got.content, got.content_type, got.hops) == (b"\0\1\2", "image/x-dot", 2)
+
+    play(scene())
+
+
+def test_receipts_find_their_way_back_over_others(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with AsyncExitStack() as stack:
+            bob = await stack.enter_async_context(device(tmp_path, "bob", protocol="push"))
+            ann = await stack.enter_async_context(device(tmp_path, "ann", bob, protocol="push"))
+            readers = [
+                await stack.enter_async_context(device(tmp_path, name, bob, protocol="push")) for name in ("eve", "joe")
+            ]
+            for reader in readers:
+                reader.subscribe("news")
+            silent = await ann.publish("news", "no need to tell")
+            said = await ann.publish("news", "tell me", receipts=True)
+            await until(lambda: ann.receipts(said.id) == 2)
+            assert ann.receipts(silent.id) == 0
+
+    play(scene())
+
+
+def test_a_private_topic_is_read_by_its_members_only(tmp_path: Path) -> None:
+    async def scene() -> None:
+        family, others = Group.new("family"), Group.new("family")
+        async with (
+            device(tmp_path, "ann", protocol="push") as ann,
+            device(tmp_path, "bob", ann, protocol="push") as bob,
+        ):
+            messages, nothing = bob.subscribe(family), bob.subscribe(others)
+            await ann.publish(family, "dinner at eight")
+            got = await anext(messages)
+            assert (got.topic, got.text) == ("family", "dinner at eight")
+            assert b"dinner" not in b"".join(bob._store.content(n) or b"" for n in bob._store.kept())
+            assert bob._next_delivery(nothing) is None
+
+    play(scene())
+
+
+def test_what_was_taken_never_comes_again_and_what_was_not_does(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann", protocol="push") as ann:
+            for text in ("one", "two", "three"):
+                await ann.publish("news", text)
+            async with device(tmp_path, "bob", ann, protocol="push") as bob:
+                messages = bob.subscribe("news")
+                first, second = await anext(messages), await anext(messages)  # the second is not taken yet
+            async with device(tmp_path, "bob", ann, protocol="push") as bob:
+                assert bob.subscriptions() == ["news"]
+                messages = bob.subscribe("news")
+                assert [(await anext(messages)).number for _ in range(2)] == [second.number, 3]
+            async with device(tmp_path, "bob", ann, protocol="push") as bob:
+                messages = bob.subscribe("news", after=3)
+                await ann.publish("news", "four")
+                assert (await anext(messages)).text == "four"
+                await bob.unsubscribe("news")
+                assert bob.subscriptions() == []
+            assert first.number == 1
+
+    play(scene())
+
+
+def test_encounters_are_noted_as_asked_for(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann", encounters="names") as ann:
+            async with device(tmp_path, "bob", ann) as bob, device(tmp_path, "eve", ann, encounters="off") as eve:
+                await until(lambda: len(ann.peers()) == 2 and len(bob.peers()) == len(eve.peers()) == 1)
+                assert [each["peer"] for each in bob.log()] != [ann.device]
+                assert list(eve.log()) == []
+            await until(lambda: not ann.peers())
+            met = list(ann.log())
+            assert {each["peer"] for each in met} == {bob.device, eve.device}
+            assert all(each["node"] == ann.device and each["end"] >= each["start"] for each in met)
+
+    play(scene())
+
+
+def test_a_folder_has_one_node_and_mistakes_are_explained(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann:
+            with pytest.raises(ConfigurationError, match="a node runs here already"):
+                async with device(tmp_path, "ann"):
+                    pass
+            with pytest.raises(ConfigurationError, match="needs a topic"):
+                ann.subscribe("")
+            with pytest.raises(ConfigurationError, match="limit is"):
+                await ann.publish("news", bytes(2 << 20))
+        with pytest.raises(ConfigurationError, match="not running"):
+            await ann.publish("news", "too late")
+
+    play(scene())
+    with pytest.raises(ConfigurationError, match="did you mean 'b-sub-p'"):
+        Node(tmp_path / "x", "b-sup")
+    with pytest.raises(ConfigurationError, match="HOST:PORT"):
+        Node(tmp_path / "x", listen="here")
+
+
+def test_a_full_disk_refuses_a_publication_and_nothing_else(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann", protocol="push") as ann:
+            safe = await ann.publish("news", "safe")
+            pages = ann._store._row("PRAGMA page_count")
+            assert pages is not None
+            ann._store._sqlite.execute(f"PRAGMA max_page_count = {pages[0] + 1}")
+            with pytest.raises(OutputError, match="make some room"):
+                await ann.publish("news", bytes(500_000))
+            ann._store._sqlite.execute("PRAGMA max_page_count = 1000000")
+            after = await ann.publish("news", "after")
+            assert ann.status()["held"] == 2
+        async with (
+            device(tmp_path, "ann", protocol="push") as ann,
+            device(tmp_path, "bob", ann, protocol="push") as bob,
+        ):
+            messages = bob.subscribe("news")
+            assert {(await anext(messages)).id, (await anext(messages)).id} == {safe.id, after.id}
+
+    play(scene())
+
+
+def test_a_disk_that_takes_nothing_more_ends_the_node_with_the_reason(tmp_path: Path, caplog: Any) -> None:
+    async def scene() -> None:
+        async with (
+            device(tmp_path, "ann", protocol="push") as ann,
+            device(tmp_path, "bob", ann, protocol="push") as bob,
+        ):
+            await until(lambda: bool(ann.peers()))
+            pages = bob._store._row("PRAGMA page_count")
+            assert pages is not None
+            bob._store._sqlite.execute(f"PRAGMA max_page_count = {pages[0]}")
+            await ann.publish("news", os.urandom(500_000))
+            with pytest.raises(OutputError, match="make some room"):
+                await bob.failure()
+            bob._store._sqlite.execute("PRAGMA max_page_count = 1000000")
+
+    caplog.set_level(logging.CRITICAL)
+    play(scene())
+
+
+def test_a_damaged_store_is_salvaged_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def fill() -> None:
+        async with device(tmp_path, "ann", protocol="push") as ann:
+            for number in range(50):
+                await ann.publish("news", str(number) * 500)
+
+    async def look() -> None:
+        async with device(tmp_path, "ann", protocol="push") as ann:
+            for number in list(ann._store.kept()):
+                ann._read(number)
+            ann.status()
+            assert not list(ann.log())
+
+    async def go_on() -> None:
+        async with device(tmp_path, "ann", protocol="push") as ann:
+            assert ann.status()["held"] > 10
+            await ann.publish("news", "life goes on")
+
+    play(fill())
+    path = tmp_path / "ann" / "hunet.db"
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 8192 * 4096
+    content[middle : middle + 4096] = b"\xff" * 4096
+    path.write_bytes(bytes(content))
+    with suppress(OutputError):  # it is noticed when the page is needed, and salvaged at the next start
+        play(look())
+    play(go_on())
+    assert "was damaged" in caplog.text
+
+
+def test_a_clock_that_jumps_stops_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        now = [1_800_000_000.0]
+        clock = {"clock": lambda: now[0], "protocol": "push"}
+        async with device(tmp_path, "ann", **clock) as ann, device(tmp_path, "bob", ann, **clock) as bob:
+            messages = bob.subscribe("news")
+            for jump in (0.0, -3600.0, 7200.0, -86400.0, 3 * 86400.0):
+                now[0] += jump
+                await ann.publish("news", f"after {jump}", ttl=1e6)
+                assert (await anext(messages)).text == f"after {jump}"
+        now[0] -= 86400.0
+        async with device(tmp_path, "ann", **clock) as ann, device(tmp_path, "bob", ann, **clock) as bob:
+            messages = bob.subscribe("news")
+            await ann.publish("news", "after a start in the past", ttl=1e6)
+            got = await anext(messages)
+            while got.text != "after a start in the past":
+                got = await anext(messages)
+
+    play(scene())
+
+
+def test_timers_run_on_the_nodes_clock(tmp_path: Path) -> None:
+    """SocialCast advertises every 30 s; at a hundred times the pace that is soon."""
+    import time
+
+    began = time.monotonic()
+
+    def clock() -> float:
+        return 1_800_000_000.0 + 100 * (time.monotonic() - began)
+
+    async def scene() -> None:
+        given: dict[str, Any] = {"protocol": "socialcast", "parameters": {"period": 30}, "clock": clock, "pace": 100.0}
+        async with device(tmp_path, "ann", **given) as ann, device(tmp_path, "bob", ann, **given) as bob:
+            messages = bob.subscribe("news")
+            await ann.publish("news", "hello", ttl=1e5)
+            assert (await anext(messages)).text == "hello"
+
+    play(scene())
+
+
+def test_killing_nodes_loses_nothing_and_delivers_nothing_twice(tmp_path: Path) -> None:
+    counted = torture(times=3, seed=4, folder=tmp_path)
+    assert counted["acknowledged"] > 0
+
+
+# Commands -----------------------------------------------------------------------------------------------------------
+
+
+def test_commands_talk_to_a_running_node(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, Control(ann) as control, device(tmp_path, "bob", ann) as bob:
+            assert (tmp_path / "ann" / "socket").stat().st_mode & 0o777 == 0o600
+            remote = Remote(tmp_path / "ann")
+
+            def ask(what: str, **about: Any) -> Any:
+                return asyncio.to_thread(remote.ask, what, **about)
+
+            followed = asyncio.to_thread(lambda: list(remote.follow("news", most=2)))
+            task = asyncio.create_task(followed)
+            await until(lambda: ann.subscriptions() == ["news"])
+            await bob.publish("news", "hello")
+            await bob.publish("news", b"\xff", content_type="text/plain")
+            first, second = await task
+            assert (first["text"], second["base64"]) == ("hello", "/w==")
+            assert ann.status()["waiting"] == 0
+            said = await ask("publish", topic="news", text="from ann", receipts=True)
+            assert len(said["id"]) == 26
+            assert (await ask("receipts", id=said["id"])) == 0
+            assert [peer["device"] for peer in await ask("peers")] == [bob.device]
+            assert (await ask("status"))["subscriptions"] == ["news"]
+            assert (await ask("log"))[0]["end"] is None
+            await ask("unsubscribe", topic="news")
+            assert ann.subscriptions() == []
+            with pytest.raises(ConfigurationError, match="did you mean 'status'"):
+                await ask("statsu")
+            with pytest.raises(ConfigurationError, match="cannot be read"):
+                await ask("publish")
+            await ask("stop")
+            await control.stopped()
+        with pytest.raises(ConfigurationError, match="hunet node --folder"):
+            Remote(tmp_path / "ann").ask("status")
+
+    play(scene())
+
+
+def test_two_commands_on_one_machine_exchange_a_message(tmp_path: Path) -> None:
+    hunet = [sys.executable, "-c", "from hunet.cli import main; main()"]
+
+    def run(*words: object) -> subprocess.Popen[str]:
+        return subprocess.Popen([*hunet, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    bob = run("node", "-d", tmp_path / "bob", "--listen", "127.0.0.1:0", "--no-beacons", "--subscribe", "news")
+    assert bob.stdout is not None
+    assert bob.stderr is not None
+    try:
+        address = bob.stderr.readline().split()[-1]
+        ann = run("node", "-d", tmp_path / "ann", "--peer", address, "--no-beacons", "--publish", "news", "hello")
+        try:
+            assert bob.stdout.readline().endswith(": hello\n")
+            status = run("status", "-d", tmp_path / "ann", "--json").communicate()[0]
+            assert '"protocol": "b-sub"' in status
+            assert run("log", "-d", tmp_path / "bob").communicate()[0].endswith("still there\n")
+            assert run("log", "-d", tmp_path / "bob", "--json").communicate()[0] == ""
+        finally:
+            ann.terminate()
+            assert ann.communicate()[0] == ""
+            assert ann.returncode == 0
+    finally:
+        bob.terminate()
+        bob.communicate()
+    done = run("peers", "-d", tmp_path / "bob")
+    assert "no node is running" in done.communicate()[1]
+    assert done.returncode == 1
