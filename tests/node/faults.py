@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from hunet.model import PeerError
 from hunet.node import wire
@@ -103,6 +104,8 @@ class Relay:
             return
         try:
             await self._join((reader, back), (there, writer))
+        except asyncio.CancelledError:
+            pass  # the relay is closed; asyncio would complain of a handler that ends so
         finally:
             for end in (writer, back):
                 end.transport.abort()
@@ -148,6 +151,10 @@ async def cuts(times: int, seed: int, folder: Path) -> dict[str, int]:
 # Neighbours that attack -----------------------------------------------------------------------------------------------
 
 
+_greater: WeakKeyDictionary[Session, bool] = WeakKeyDictionary()
+"""Whether the attacker's name is greater than its victim's."""
+
+
 class Victim:
     """A node, as its attackers see it."""
 
@@ -170,6 +177,7 @@ class Victim:
         else:
             await session.send(READY)
             await session.receive()
+        _greater[session] = identity.device > session.device
         return session
 
     async def leave(self) -> None:
@@ -186,6 +194,23 @@ async def _say(session: Session, **said: Any) -> None:
 
 async def _greet(session: Session, *packets: Any) -> None:
     await _say(session, t="greet", contact=1, version=1, protocol="push", packets=list(packets))
+
+
+async def _until(session: Session, kind: str) -> None:
+    """Take what the node gives, as an honest device does, until it says something."""
+    while True:
+        frame = await session.receive()
+        said = wire.decode(frame[1:]) if frame[:1] == DATA and frame[1:] else {}
+        if said.get("t") == "data":
+            await _say(session, t="ack", contact=1, number=said["number"], awake=True)
+        if said.get("t") == kind:
+            return
+
+
+async def _turn(session: Session) -> None:
+    """Wait until it is our turn to send data: at once, if our name is the greater."""
+    await _say(session, t="ready", contact=1, awake=True)
+    await _until(session, "ready" if _greater[session] else "turn")
 
 
 def _ids(rng: random.Random, many: int) -> list[str]:
@@ -207,20 +232,20 @@ async def random_frames(rng: random.Random, victim: Victim) -> None:
 async def lies_about_messages(rng: random.Random, victim: Victim) -> None:
     """Speaks of as many messages as fit, none of which exists."""
     session = await victim.link()
-    await _greet(session, {"packet": "Interests", "topics": ["news"]}, {"packet": "Seen", "messages": _ids(rng, 5000)})
+    await _greet(session, {"kind": "Interests", "topics": ["news"]}, {"kind": "Seen", "messages": _ids(rng, 5000)})
     for _ in range(5):
-        await _say(session, t="control", contact=1, packet={"packet": "Have", "messages": _ids(rng, 5000)})
+        await _say(session, t="control", contact=1, packet={"kind": "Have", "messages": _ids(rng, 5000)})
     await session.close()
 
 
 async def forged_publications(rng: random.Random, victim: Victim) -> None:
     session, author = await victim.link(), Identity.new()
-    await _greet(session)
+    await _greet(session, {"kind": "Seen", "messages": []})
+    await _turn(session)
     true = Publication.signed(author, "spam", rng.randbytes(1000), created=time.time(), ttl=3600.0)
     forged = bytearray(true.to_bytes())
     forged[rng.randrange(len(forged))] ^= 1
-    await _say(session, t="ready", contact=1, awake=True)
-    packet = {"packet": "Carried", "messages": [true.id], "hops": [1]}
+    packet = {"kind": "Carried", "messages": [true.id], "hops": [1]}
     await _say(session, t="data", contact=1, number=1, packet=packet, publications=[bytes(forged)])
     while True:
         await session.receive()
@@ -229,18 +254,19 @@ async def forged_publications(rng: random.Random, victim: Victim) -> None:
 async def spam(rng: random.Random, victim: Victim) -> None:
     """True publications, as many as it takes."""
     session, author = await victim.link(), Identity.new()
-    await _greet(session)
-    await _say(session, t="ready", contact=1, awake=True)
+    await _greet(session, {"kind": "Seen", "messages": []})
+    await _turn(session)
     for number in range(1, 20):
         made = Publication.signed(author, "spam", rng.randbytes(20_000), created=time.time(), ttl=3600.0)
-        packet = {"packet": "Carried", "messages": [made.id], "hops": [1]}
+        packet = {"kind": "Carried", "messages": [made.id], "hops": [1]}
         await _say(session, t="data", contact=1, number=number, packet=packet, publications=[made.to_bytes()])
-        await session.receive()
+        await _until(session, "ack")
 
 
 async def flood(rng: random.Random, victim: Victim) -> None:
     session = await victim.link()
-    await _greet(session)
+    await _greet(session, {"kind": "Seen", "messages": []})
+    await _say(session, t="ready", contact=1, awake=False)
     for _ in range(rng.randrange(3000)):
         await _say(session, t="want", contact=1)
     await session.close()
