@@ -76,13 +76,14 @@ def emulate(
         ),
     ] = None,
     meeting: Annotated[
-        float,
+        float | None,
         typer.Option(
             metavar="SECONDS",
             rich_help_panel=_HOW,
-            help="Real seconds that two devices may take to meet or to notice that they parted.",
+            help="Real seconds that two devices may take to meet or to notice that they parted. "
+            "[default: 2 on loopback, 5 in namespaces]",
         ),
-    ] = 2.0,
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", rich_help_panel=_OUT, help="Write all of it as JSON."),
@@ -130,6 +131,7 @@ def emulate(
         raise ConfigurationError("no contacts are left: choose another part of the trace")
     workload = given.load_workload(met)
     cables = may_make_namespaces() if namespaces is None else namespaces
+    patience = meeting if meeting is not None else 5.0 if cables else 2.0
     with progress_bar("emulation") as progress:
         real = asyncio.run(
             play(met, workload, protocol, given.parameters, pace=pace, namespaces=cables, progress=progress)
@@ -140,7 +142,7 @@ def emulate(
         [Logged(*event) for event in real.events],
         {(each.publication, each.node): each.time for each in real.deliveries},
         protocol,
-        slowest=meeting * pace,
+        slowest=patience * pace,
         seed=seed,
         **given.parameters,
     )

@@ -41,9 +41,9 @@ EPOCH = 1_741_824_000.0
 """When the trace's second 0 is on the devices' clocks: in 2025, and a multiple of any period that systems count in."""
 _SHOWN_EVERY = 0.5
 """In loopback, addresses of devices in reach are shown again after so long, in case a handshake failed (s)."""
-_BEACONS = 0.1
+_BEACONS = 0.5
 """Seconds between beacons: everything that takes time here takes ``pace`` times as much of the trace."""
-_KEEPALIVE, _SILENCE = {True: 0.25, False: 10.0}, {True: 1.0, False: 60.0}
+_KEEPALIVE, _SILENCE = {True: 1.0, False: 10.0}, {True: 3.0, False: 60.0}
 """By whether there are namespaces: there silence is how a device learns that another has gone."""
 _LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
 
