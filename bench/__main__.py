@@ -9,7 +9,7 @@ import runpy
 import sys
 from pathlib import Path
 
-PARTS = ("simulation", "worlds", "b_sub", "social_election", "mops", "socio_aware_overlay", "pipeline")
+PARTS = ("simulation", "worlds", "b_sub", "social_election", "mops", "socio_aware_overlay", "pipeline", "node")
 
 
 def main() -> None:

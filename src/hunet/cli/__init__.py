@@ -15,6 +15,7 @@ from hunet.cli import tools
 from hunet.cli.advise import advise
 from hunet.cli.bundle import app as bundle_app
 from hunet.cli.demo import demo
+from hunet.cli.emulate import emulate
 from hunet.cli.one import from_one
 from hunet.cli.replay import replay
 from hunet.cli.report import report
@@ -57,6 +58,7 @@ app.command("reproduce")(reproduce)
 app.command("node", rich_help_panel=_LIVE)(node_commands.node)
 for _command in ("publish", "subscribe", "unsubscribe", "peers", "status", "log"):
     app.command(_command, rich_help_panel=_LIVE)(getattr(node_commands, _command))
+app.command("emulate", rich_help_panel=_LIVE)(emulate)
 app.command("convert")(tools.convert)
 app.command("from-one")(from_one)
 app.command("replay-log")(tools.replay_log)

@@ -118,6 +118,47 @@ class Contacts:
         for a, b, start, end in zip(*columns, strict=True):
             yield names[a], names[b], start, end
 
+    def within(self, begin: float, end: float) -> Contacts:
+        """What of these contacts lies in a window, cut at its edges.
+
+        >>> list(Contacts.from_records([("a", "b", 0, 10), ("b", "c", 20, 30)]).within(5, 15).records())
+        [('a', 'b', 5.0, 10.0)]
+        """
+        inside = (self.end >= begin) & (self.start <= end)
+        return Contacts.from_arrays(
+            self.names,
+            self.a[inside],
+            self.b[inside],
+            np.maximum(self.start[inside], begin),
+            np.minimum(self.end[inside], end),
+            span=(max(begin, self.span[0]), min(end, self.span[1])),
+            origin=self.origin,
+            about=self.about,
+        )
+
+    def busiest(self, many: int) -> Contacts:
+        """The contacts among the nodes that have most of them; of equals, the first.
+
+        >>> crowd = Contacts.from_records([("a", "b", 0, 1), ("a", "c", 2, 3), ("b", "d", 4, 5), ("a", "d", 6, 7)])
+        >>> crowd.busiest(2)
+        Contacts(2 nodes, 1 contacts, 0 to 7 s)
+        """
+        degree = np.bincount(np.concatenate([self.a, self.b]), minlength=len(self.names))
+        chosen = np.sort(np.argsort(-degree, kind="stable")[:many])
+        number = np.full(len(self.names), -1, np.int32)
+        number[chosen] = np.arange(len(chosen))
+        inside = (number[self.a] >= 0) & (number[self.b] >= 0)
+        return Contacts.from_arrays(
+            [self.names[node] for node in chosen],
+            number[self.a[inside]],
+            number[self.b[inside]],
+            self.start[inside],
+            self.end[inside],
+            span=self.span,
+            origin=self.origin,
+            about=self.about,
+        )
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the content (names, rows and span): what a run's name says of its trace."""

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from hunet.node.store import Store
     from hunet.protocols.contract import Protocol
 
-__all__ = ["LiveDriver"]
+__all__ = ["AGAIN", "LiveDriver"]
 
 _log = logging.getLogger("hunet.node")
 
@@ -68,7 +68,7 @@ _ROOM = 64
 """Messages in a data frame, at most."""
 _MOST_PACKETS = 64
 """Packets in a greeting."""
-_AGAIN = 2.0
+AGAIN = 2.0
 """Devices that stay together and exchange once in a contact begin the next after so long, if there is news (s)."""
 
 
@@ -130,7 +130,7 @@ class LiveDriver(Device):
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
         room: int = _ROOM,
-        again: float = _AGAIN,
+        again: float = AGAIN,
     ) -> None:
         self.links: dict[str, _Link] = {}
         self._room, self._again = room, again if kind.exchanges_once else NEVER

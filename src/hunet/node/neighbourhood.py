@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 _DATA, _ALIVE, _READY, _KEEP, _ASK, _HAVE, _LOST = (bytes([kind]) for kind in range(7))
 _SIGNS_OF_LIFE = 20  # that may come at once; an honest device sends one every few seconds
-_LONGEST_RETRY = 60.0
+_LONGEST_RETRY = 60.0  # times the first pause
 _LONGEST_PENALTY = 3600.0
 
 
@@ -96,6 +96,8 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     handshake_seconds: float = 10.0
     frames_per_second: float = 2000.0
     """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
+    retry_seconds: float = 1.0
+    """After an attempt to connect that came to nothing; doubled each time, up to sixty times as long."""
     penalty_seconds: float = 30.0
     """How long a device that broke the rules is not let in again; doubled each time."""
     remembered: int = 1024
@@ -192,6 +194,10 @@ class Neighbourhood:
         """Everybody who is linked, in the order in which they came."""
         return list(self._links)
 
+    def session_id(self, device: str) -> bytes:
+        """What both ends of a link call the session that it stands on."""
+        return self._links[device].session.id
+
     async def send(self, device: str, frame: bytes) -> None:
         """Sends a frame, and returns when there is room for the next; PeerFault if the device is gone or goes away."""
         link = self._links.get(device)
@@ -247,7 +253,9 @@ class Neighbourhood:
         if link is not None or self._met.get(who) in self._links:
             self._retry.pop(address, None)
         else:
-            self._retry[address] = _longer(self._retry.get(address), 1.0, _LONGEST_RETRY)
+            self._retry[address] = _longer(
+                self._retry.get(address), self._limits.retry_seconds, _LONGEST_RETRY * self._limits.retry_seconds
+            )
         if link is not None:
             await self._serve(link)
 

@@ -38,10 +38,10 @@ import msgspec
 from hunet.model import ConfigurationError, Message, OutputError, PeerError, from_mapping, matching_score, members
 from hunet.node.clock import WEEK, SteadyClock, is_set
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
-from hunet.node.driver import LiveDriver
+from hunet.node.driver import AGAIN, LiveDriver
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity, pseudonym
-from hunet.node.neighbourhood import Neighbourhood
+from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
 from hunet.node.publication import Group, Publication, PublicationLimits, Refused, read_publication
 from hunet.node.receipts import MOST_AT_ONCE, MOST_OF_ONE, Receipt
 from hunet.node.session import PeerFault
@@ -136,7 +136,8 @@ class Node:
     connect ("" for all, port 0 for any). Devices are found by beacons on the local network unless ``beacons`` is False,
     at ``peers`` ("host:port"), and by further ``discoveries``. ``encounters`` says how they are noted: by "pseudonyms"
     that only this device can tell, or all that share the secret word of a ``trial``, by "names", or "off". ``clock``
-    tells the time in seconds since 1970, of which ``pace`` pass in one real second.
+    tells the time in seconds since 1970, of which ``pace`` pass in one real second. Systems that exchange once in a
+    contact do so ``again`` after as many seconds.
     """
 
     def __init__(
@@ -156,6 +157,8 @@ class Node:
         pace: float = 1.0,
         keepalive: float = 10.0,
         silence: float = 30.0,
+        neighbours: NeighbourLimits | None = None,
+        again: float = AGAIN,
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
@@ -165,7 +168,8 @@ class Node:
         self._ways = [*([Beacons()] if beacons else []), *([StaticPeers(peers)] if peers else []), *discoveries]
         self._quotas, self._encounters, self._trial = quotas, encounters, trial
         self._wall, self._pace = clock, pace
-        self._patience = (keepalive, silence)
+        self._patience = (keepalive, silence, neighbours or NeighbourLimits())
+        self._again = again
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
@@ -188,9 +192,7 @@ class Node:
             self._failed = asyncio.get_running_loop().create_future()
             self._load()
             stack.callback(self._close_store)
-            self._neighbourhood = Neighbourhood(
-                self.identity, self.book, self._ways, self._listen, self._patience[0], self._patience[1]
-            )
+            self._neighbourhood = Neighbourhood(self.identity, self.book, self._ways, self._listen, *self._patience)
             self.running = True
             stack.push_async_callback(self._stop)
             await self._neighbourhood.start(self)
@@ -248,6 +250,7 @@ class Node:
             clock=self._clock,
             quotas=self._quotas,
             limits=self._limits,
+            again=self._again,
         )
 
     async def failure(self) -> None:

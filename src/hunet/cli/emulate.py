@@ -1,0 +1,214 @@
+"""``hunet emulate``: a contact trace over real nodes, delivery by delivery beside the simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hunet.model import Contacts
+    from hunet.node.emulation import Emulation
+    from hunet.simulation.agreement import Agreement
+
+__all__ = ["emulate"]
+
+_WHAT, _LOAD, _HOW, _OUT = "What to replay", "What people say", "How", "Where results go"
+
+
+def emulate(
+    contacts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_WHAT,
+            help="Contact table (.parquet, .csv), The ONE's events, or the folder of an import.",
+        ),
+    ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="Instead of a file: a world (see hunet world)."),
+    ] = None,
+    begin: Annotated[
+        float | None, typer.Option("--from", metavar="SECONDS", rich_help_panel=_WHAT, help="Only from then on.")
+    ] = None,
+    end: Annotated[
+        float | None, typer.Option("--until", metavar="SECONDS", rich_help_panel=_WHAT, help="Only until then.")
+    ] = None,
+    busiest: Annotated[
+        int | None, typer.Option(metavar="N", rich_help_panel=_WHAT, help="Only the N nodes with most contacts.", min=2)
+    ] = None,
+    protocol: Annotated[str, typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="One of hunet protocols.")] = (
+        "push"
+    ),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            rich_help_panel=_WHAT,
+            help="A parameter of the protocol, or workload.NAME, world.NAME; repeat as needed.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=_LOAD, help="Seed of a generated workload.")] = 1,
+    publications: Annotated[
+        str | None,
+        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="id,time,node,topic and if wanted size,ttl."),
+    ] = None,
+    subscriptions: Annotated[
+        str | None,
+        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="node,topic and if wanted from,until."),
+    ] = None,
+    messages: Annotated[
+        int | None, typer.Option(rich_help_panel=_LOAD, help="Publications of a generated workload. [default: 100]")
+    ] = None,
+    pace: Annotated[
+        float, typer.Option(rich_help_panel=_HOW, help="Seconds of the trace in a real one.", min=0.001)
+    ] = 60.0,
+    namespaces: Annotated[
+        bool | None,
+        typer.Option(
+            "--namespaces/--loopback",
+            rich_help_panel=_HOW,
+            help="Devices in network namespaces with cables between them, or all on loopback. "
+            "[default: namespaces where the user may]",
+        ),
+    ] = None,
+    meeting: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            rich_help_panel=_HOW,
+            help="Real seconds that two devices may take to meet or to notice that they parted. "
+            "[default: 2 on loopback, 5 in namespaces]",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", rich_help_panel=_OUT, help="Write all of it as JSON."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the comparison as JSON, for programs.")
+    ] = False,
+) -> None:
+    """Replay contacts over real nodes, one process each, faster than they were, and compare with the simulator.
+
+    Every delivery that is not the simulator's is listed with its cause. If one cannot be explained by the time that
+    devices need to find each other and to exchange what they have, the command fails.
+
+    Example: hunet emulate --contacts trace.csv --busiest 20 --until 7200 --protocol b-sub --pace 60
+    """
+    import asyncio
+
+    from hunet.cli.progress import progress_bar
+    from hunet.cli.settings import Settings
+    from hunet.model import ConfigurationError
+    from hunet.node.emulation import emulate as play
+    from hunet.node.emulation import may_make_namespaces
+    from hunet.simulation.agreement import Logged, compare
+
+    given = Settings()
+    given.override(
+        contacts=contacts,
+        world=world,
+        protocol=protocol,
+        seed=seed,
+        publications=publications,
+        subscriptions=subscriptions,
+    )
+    given.override_table("workload", {"messages": messages})
+    for text in settings or []:
+        given.set(text)
+    if given.links:
+        raise ConfigurationError("links of real nodes cannot be set: drop --set links")
+    met = given.load_contacts()
+    if begin is not None or end is not None:
+        met = met.within(met.span[0] if begin is None else begin, met.span[1] if end is None else end)
+    if busiest:
+        met = met.busiest(busiest)
+    if not len(met):
+        raise ConfigurationError("no contacts are left: choose another part of the trace")
+    workload = given.load_workload(met)
+    cables = may_make_namespaces() if namespaces is None else namespaces
+    patience = meeting if meeting is not None else 5.0 if cables else 2.0
+    with progress_bar("emulation") as progress:
+        real = asyncio.run(
+            play(met, workload, protocol, given.parameters, pace=pace, namespaces=cables, progress=progress)
+        )
+    agreement = compare(
+        met,
+        workload,
+        [Logged(*event) for event in real.events],
+        {(each.publication, each.node): each.time for each in real.deliveries},
+        protocol,
+        slowest=patience * pace,
+        seed=seed,
+        **given.parameters,
+    )
+    report = _report(met, real, agreement)
+    if out:
+        _write(out, report | {"deliveries": real.deliveries, "events": real.events})
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        _print(report, len(met.names), len(met), real)
+    if not (agreement.explained and not real.repeated):
+        raise typer.Exit(1)
+
+
+def _report(contacts: Contacts, real: Emulation, agreement: Agreement) -> dict[str, Any]:
+    met = sorted(time / real.pace for time in agreement.meeting_times)
+    differences = [each._asdict() | {"node": contacts.names[each.node]} for each in agreement.differences]
+    return {
+        "same": agreement.same,
+        "different": len(differences),
+        "explained": sum(each.explained for each in agreement.differences),
+        "differences": differences,
+        "broken": agreement.broken,
+        "delivered_twice": [each._asdict() for each in real.repeated],
+        "contacts_missed": agreement.missed,
+        "meeting_seconds": {
+            name: round(met[int(share * (len(met) - 1))], 4) if met else None
+            for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0))
+        },
+        "namespaces": real.namespaces,
+        "pace": real.pace,
+        "counters": real.counters,
+    }
+
+
+def _print(report: dict[str, Any], nodes: int, contacts: int, real: Emulation) -> None:
+    where = "in network namespaces" if real.namespaces else "on loopback"
+    times = ", ".join(f"{name} {1000 * (each or 0):.0f} ms" for name, each in report["meeting_seconds"].items())
+    typer.echo(f"{nodes} devices {where}, {contacts} contacts at {real.pace:g} seconds of the trace in a real one")
+    typer.echo(f"devices met in {contacts - report['contacts_missed']} contacts, after {times}")
+    typer.echo(f"{len(real.deliveries)} deliveries; {report['same']} as simulated, {report['different']} not:")
+    for each in report["differences"]:
+        simulated, happened = (_moment(each[name]) for name in ("simulated", "happened"))
+        mark = "" if each["explained"] else "NOT EXPLAINED: "
+        typer.echo(
+            f"  {each['publication']} at {each['node']}: simulated {simulated}, really {happened}: "
+            f"{mark}{each['cause']}"
+        )
+    for each in report["broken"]:
+        typer.echo(f"  NOT AS ITS PROTOCOL SAYS: {each}")
+    for each in report["delivered_twice"]:
+        typer.echo(f"  DELIVERED TWICE: {each['publication']} at node {each['node']}")
+    if report["explained"] == report["different"] and not report["broken"]:
+        typer.echo("Shown the same events again, protocols deliver exactly what was delivered; all else is explained.")
+
+
+def _moment(time: float | None) -> str:
+    return "never" if time is None else f"at {time:.1f} s"
+
+
+def _write(path: Path, report: dict[str, Any]) -> None:
+    import msgspec
+
+    from hunet.model.files import file_in_place
+
+    with file_in_place(path) as place:
+        place.write_bytes(msgspec.json.encode(report))

@@ -1,0 +1,419 @@
+"""Replay contacts over real nodes: processes, sockets, sessions and disks, and a clock that runs faster.
+
+Theory of operation
+-------------------
+Every device of the trace is a process of its own with a folder of its own (``emulated_device``), in which a
+:class:`~hunet.node.node.Node` runs as it always does, but that its clock shows the time of the trace: ``pace`` seconds
+of it pass in a real one, from the same moment in all processes. The conductor (:func:`emulate`) talks to them over
+their local sockets, as applications do: it subscribes, publishes and takes deliveries when the workload says so.
+
+Who can reach whom is the conductor's to say, in one of two ways:
+
+*namespaces* (needs root and Linux): every device is in a network namespace of its own. Each pair that ever meets is
+joined by a cable (a pair of veth interfaces) that is plugged in while they are in contact and pulled out when they
+part. Devices find each other by their beacons, and notice that somebody has gone by silence.
+
+*loopback*: all devices listen on this machine's loopback interface. The conductor shows two devices each other's
+address while they are in contact (they dial as soon as they see it), and has them drop the link when they part.
+
+In both, sessions come up some time after a contact begins: finding each other and shaking hands takes real time, of
+which every millisecond is ``pace`` milliseconds of the trace. Devices write down every event that their protocols are
+shown, with its time; from that ``hunet.simulation.agreement`` tells why a delivery is not what a simulation says.
+
+Devices are named so that their names sort as in the trace, and number each other in that order, since systems break
+ties by numbers. Where a system exchanges once in a contact, devices that stay together do not begin another one by
+themselves: contacts are as the trace has them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from contextlib import AsyncExitStack, suppress
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hunet.model import ConfigurationError, OutputError
+from hunet.node.emulated_device import EPOCH, Logged, Setting
+from hunet.node.identity import Identity
+from hunet.node.publication import PublicationLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hunet.model import Contacts, Workload
+
+__all__ = ["Delivered", "Emulation", "emulate", "may_make_namespaces"]
+
+_PATIENCE = 300.0
+"""How long the conductor waits for devices to start, and for the last deliveries (s)."""
+_PROGRAM = "from hunet.node.emulated_device import main; main()"
+
+
+class Delivered(NamedTuple):
+    """A publication that a device's application took."""
+
+    publication: str
+    node: int
+    time: float
+    hops: int
+
+
+class Emulation(msgspec.Struct, frozen=True):
+    """What happened."""
+
+    pace: float
+    namespaces: bool
+    deliveries: list[Delivered]
+    events: list[Logged]
+    """All that the protocols of all devices were shown, in order."""
+    repeated: list[Delivered]
+    """What an application got although it had it: always empty, unless something is broken."""
+    counters: dict[str, int]
+    """What the devices counted, summed up."""
+
+
+# The conductor --------------------------------------------------------------------------------------------------------
+
+
+class _Puppet:
+    """A device as the conductor sees it. Requests are answered in the order in which they are made."""
+
+    def __init__(self, number: int, name: str, folder: Path, enter: list[str]) -> None:
+        self.number, self.name, self.folder = number, name, folder
+        self._command = [*enter, sys.executable, "-c", _PROGRAM, str(folder)]
+        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self.address = ""
+
+    async def start(self) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self._complaints = asyncio.create_task(self.process.stderr.read())
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                ready = await self.process.stdout.readline()
+        except TimeoutError:
+            ready = b""
+        if ready != b"ready\n":
+            if self.process.returncode is None:
+                self.process.kill()
+            raise await self.ended("did not start")
+        reader, self._writer = await self.connect()
+        self._answers = asyncio.create_task(self._listen(reader))
+        self.address = (await self.ask("status"))["address"]
+
+    async def ended(self, how: str) -> OutputError:
+        """Why it is not there, in its own words."""
+        said = (await self._complaints).decode(errors="replace").strip().splitlines()
+        return OutputError(f"device {self.number} {how}: {said[-1] if said else 'it says nothing'}")
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_unix_connection(str(self.folder / "socket"), limit=64 << 20)
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        while line := await reader.readline():
+            said, answer = json.loads(line), self._waiting.popleft()
+            if "error" in said:
+                answer.set_exception(OutputError(f"device {self.number}: {said['error']}"))
+            else:
+                answer.set_result(said["ok"])
+        while self._waiting:
+            self._waiting.popleft().set_exception(await self.ended("ended before its time"))
+
+    def ask(self, do: str, **about: Any) -> asyncio.Future[Any]:
+        """Have it do something; the request is on its way when this returns."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append(answer)
+        self._writer.write(json.dumps({"do": do, **about}).encode() + b"\n")
+        return answer
+
+    async def end(self) -> None:
+        if writer := getattr(self, "_writer", None):
+            writer.close()
+            await asyncio.gather(self._answers, return_exceptions=True)
+        process = getattr(self, "process", None)
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(10.0):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+class _Conductor:
+    def __init__(self, contacts: Contacts, workload: Workload, puppets: list[_Puppet], pace: float) -> None:
+        self._contacts, self._workload, self._puppets, self._pace = contacts, workload, puppets, pace
+        times = [said.time for said in workload.publications]
+        self.begin, self.end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
+        self._deliveries: list[tuple[str, Delivered]] = []
+        self._followers: set[asyncio.Task[None]] = set()
+        self._asked: list[asyncio.Future[Any]] = []
+        self._published: dict[str, asyncio.Future[Any]] = {}
+
+    async def play(self, cables: _Cables | None, progress: Callable[[float], None] | None) -> None:
+        for wanted in self._workload.subscriptions:
+            if wanted.start == -inf:
+                await self._follow(wanted.node, wanted.topic)
+        origin = time.monotonic() + 0.2
+        await asyncio.gather(*(puppet.ask("begin", origin=origin) for puppet in self._puppets))
+        events = self._events(cables)
+        for number, (when, _, act, given) in enumerate(events):
+            await asyncio.sleep(max(0.0, origin + (when - self.begin) / self._pace - time.monotonic()))
+            act(*given)
+            self._raise()
+            if progress:
+                progress(number / len(events))
+        await asyncio.sleep(max(0.0, origin + (self.end - self.begin) / self._pace - time.monotonic()))
+        await asyncio.gather(*self._asked, *self._published.values())
+        await self._let_take()
+
+    def _events(self, cables: _Cables | None) -> list[tuple[float, int, Callable[..., None], tuple[Any, ...]]]:
+        """In the simulator's order: at one instant contacts begin first and end last."""
+        contacts = self._contacts
+        meet, part = (cables.plug, cables.pull) if cables else (self._meet, self._part)
+        events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+        columns = (contacts.a.tolist(), contacts.b.tolist(), contacts.start.tolist(), contacts.end.tolist())
+        for a, b, start, end in zip(*columns, strict=True):
+            events += [(start, 1, meet, (a, b)), (end, 8, part, (a, b))]
+        for wanted in self._workload.subscriptions:
+            if wanted.start != -inf:
+                events.append((wanted.start, 3, self._subscribe, wanted[:2]))
+            if wanted.end != inf:
+                events.append((wanted.end, 7, self._unsubscribe, wanted[:2]))
+        events += [(said.time, 4, self._publish, (said,)) for said in self._workload.publications]
+        return sorted(events, key=lambda event: event[:2])
+
+    def _meet(self, a: int, b: int) -> None:
+        one, two = self._puppets[a], self._puppets[b]
+        self._asked.append(two.ask("meet", device=one.name, address=one.address, first=False))
+        self._asked.append(one.ask("meet", device=two.name, address=two.address, first=True))
+
+    def _part(self, a: int, b: int) -> None:
+        one, two = self._puppets[a], self._puppets[b]
+        self._asked.append(one.ask("part", device=two.name))
+        self._asked.append(two.ask("part", device=one.name))
+
+    def _publish(self, said: Any) -> None:
+        text = f"{said.id}\n".ljust(said.size, ".")
+        ttl = min(inf if said.ttl is None else said.ttl, PublicationLimits().longest_ttl)
+        self._published[said.id] = self._puppets[said.node].ask("publish", topic=said.topic, text=text, ttl=ttl)
+
+    def _subscribe(self, node: int, topic: str) -> None:
+        self._asked.append(asyncio.ensure_future(self._follow(node, topic)))
+
+    def _unsubscribe(self, node: int, topic: str) -> None:
+        self._asked.append(self._puppets[node].ask("unsubscribe", topic=topic))
+
+    async def _follow(self, node: int, topic: str) -> None:
+        reader, writer = await self._puppets[node].connect()
+        writer.write(json.dumps({"do": "subscribe", "topic": topic}).encode() + b"\n")
+        answer = await reader.readline()
+        if not answer:
+            raise await self._puppets[node].ended("ended before its time")
+        if "error" in json.loads(answer):
+            raise OutputError(f"device {node}: {json.loads(answer)['error']}")
+        task = asyncio.create_task(self._take(node, topic, reader, writer))
+        self._followers.add(task)
+
+    async def _take(self, node: int, topic: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                said = json.loads(line)["delivery"]
+                publication = said["text"].partition("\n")[0]
+                self._deliveries.append((topic, Delivered(publication, node, said["delivered"] - EPOCH, said["hops"])))
+                writer.write(json.dumps({"taken": said["number"]}).encode() + b"\n")
+        finally:
+            writer.close()
+
+    async def close(self) -> None:
+        """Listen to devices no longer."""
+        for task in self._followers:
+            task.cancel()
+        await asyncio.gather(*self._followers, return_exceptions=True)
+
+    def _raise(self) -> None:
+        """What went wrong with a request that nobody waits for."""
+        for each in [each for each in self._asked if each.done()]:
+            each.result()
+            self._asked.remove(each)
+
+    async def _let_take(self) -> None:
+        """Return when applications have taken everything."""
+        until = time.monotonic() + _PATIENCE
+        while sum([(await puppet.ask("status"))["waiting"] for puppet in self._puppets]):
+            if time.monotonic() > until:
+                raise OutputError("applications did not get all that was delivered")
+            await asyncio.sleep(0.05)
+
+    async def report(self, namespaces: bool) -> Emulation:
+        counters: dict[str, int] = {}
+        for puppet in self._puppets:
+            for name, value in (await puppet.ask("status"))["counters"].items():
+                counters[name] = counters.get(name, 0) + value
+        ours = {answer.result()["id"]: name for name, answer in self._published.items()}
+        events = [Logged(*event) for puppet in self._puppets for event in await puppet.ask("events")]
+        events = [
+            event._replace(about=ours[event.about]) if event.what == "publish" else event for event in sorted(events)
+        ]
+        first: dict[tuple[str, int], Delivered] = {}
+        repeated: list[Delivered] = []
+        topics: dict[tuple[str, int], set[str]] = {}
+        for topic, each in sorted(self._deliveries, key=lambda given: given[1].time):
+            heard = topics.setdefault((each.publication, each.node), set())
+            if topic in heard:
+                repeated.append(each)
+            heard.add(topic)  # two subscriptions of one device may match the same publication
+            first.setdefault((each.publication, each.node), each)
+        return Emulation(self._pace, namespaces, list(first.values()), events, repeated, counters)
+
+
+async def emulate(
+    contacts: Contacts,
+    workload: Workload,
+    protocol: str = "push",
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    pace: float = 60.0,
+    namespaces: bool = False,
+    folder: Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Emulation:
+    """Play contacts and a workload on real nodes, ``pace`` times as fast; folders of devices stay if one is given."""
+    if not 0 < pace < inf:
+        raise ConfigurationError(f"a pace of {pace:g}: give a number above 0")
+    if namespaces and not may_make_namespaces():
+        raise ConfigurationError("network namespaces need root and the command ip; leave them out to use loopback")
+    async with AsyncExitStack() as stack:
+        if folder is None:
+            home = Path(tempfile.mkdtemp(prefix="hunet-"))
+            stack.callback(shutil.rmtree, home, ignore_errors=True)
+        else:
+            home = folder
+        names = _make_devices(home, contacts, workload, protocol, parameters or {}, pace, namespaces)
+        cables = stack.enter_context(_Cables(contacts)) if namespaces else None
+        puppets = [_Puppet(i, name, home / str(i), cables.enter(i) if cables else []) for i, name in enumerate(names)]
+        for puppet in puppets:
+            stack.push_async_callback(puppet.end)
+        await asyncio.gather(*(puppet.start() for puppet in puppets))
+        conductor = _Conductor(contacts, workload, puppets, pace)
+        stack.push_async_callback(conductor.close)
+        await conductor.play(cables, progress)
+        return await conductor.report(namespaces)
+
+
+def _make_devices(
+    home: Path,
+    contacts: Contacts,
+    workload: Workload,
+    protocol: str,
+    parameters: Mapping[str, Any],
+    pace: float,
+    namespaces: bool,
+) -> list[str]:
+    """Folders with keys and settings; the devices' names, which sort as in the trace."""
+    keys = home / "keys"
+    made = sorted((Identity.load_or_create(keys / str(i)).device, keys / str(i)) for i in range(len(contacts.names)))
+    names = [name for name, _ in made]
+    begin = min([contacts.span[0], *(said.time for said in workload.publications)])
+    for node, (_, key) in enumerate(made):
+        place = home / str(node)
+        try:
+            place.mkdir(mode=0o700)
+        except FileExistsError:
+            raise OutputError(f"{home}: holds devices already; choose a new folder") from None
+        key.rename(place / "key.pem")
+        setting = Setting(node, names, protocol, dict(parameters), begin, pace, namespaces)
+        (place / "device.json").write_bytes(msgspec.json.encode(setting))
+    keys.rmdir()
+    return names
+
+
+# Namespaces -----------------------------------------------------------------------------------------------------------
+
+
+def may_make_namespaces() -> bool:
+    """Whether this user may make network namespaces here."""
+    return sys.platform == "linux" and os.geteuid() == 0 and shutil.which("ip") is not None
+
+
+class _Cables:
+    """A namespace for each device, and a cable between each two that ever meet; ``with`` removes them in the end."""
+
+    def __init__(self, contacts: Contacts) -> None:
+        self._spaces = [f"hunet-{os.getpid()}-{i}" for i in range(len(contacts.names))]
+        self._pairs = sorted(set(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)))
+        self._switches: dict[int, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> _Cables:
+        try:
+            _ip(*(f"netns add {space}" for space in self._spaces))
+            for space in self._spaces:
+                # Nobody else can have an address here, and asking around for a second would cost minutes of the trace.
+                quiet = "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad"
+                subprocess.run(["ip", "netns", "exec", space, "sh", "-c", quiet], check=True, capture_output=True)
+            spaces = self._spaces
+            _ip(
+                *(
+                    f"link add to{b} netns {spaces[a]} type veth peer name to{a} netns {spaces[b]}"
+                    for a, b in self._pairs
+                )
+            )
+            for node, space in enumerate(spaces):
+                ends = [f"link set to{a} up" for a, b in self._pairs if b == node]  # the other end is the switch
+                _ip("link set lo up", *ends, space=space)
+                self._switches[node] = subprocess.Popen(
+                    ["ip", "-n", space, "-force", "-batch", "-"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+                )
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.__exit__()
+            said = getattr(error, "stderr", b"") or str(error).encode()
+            raise OutputError(f"network namespaces cannot be made: {said.decode().strip()}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for switch in self._switches.values():
+            assert switch.stdin is not None
+            with suppress(OSError):
+                switch.stdin.close()
+            switch.wait()
+        for space in self._spaces:
+            subprocess.run(["ip", "netns", "delete", space], capture_output=True, check=False)
+
+    def enter(self, node: int) -> list[str]:
+        """What to put before a command to run it in the namespace of a device."""
+        return ["ip", "netns", "exec", self._spaces[node]]
+
+    def plug(self, a: int, b: int) -> None:
+        self._switch(a, b, "up")
+
+    def pull(self, a: int, b: int) -> None:
+        self._switch(a, b, "down")
+
+    def _switch(self, a: int, b: int, state: str) -> None:
+        switch = self._switches[a].stdin
+        assert switch is not None
+        switch.write(f"link set to{b} {state}\n".encode())
+        switch.flush()
+
+
+def _ip(*commands: str, space: str = "") -> None:
+    batch = "\n".join(commands).encode()
+    words = ["ip", *(["-n", space] if space else []), "-batch", "-"]
+    subprocess.run(words, input=batch, check=True, capture_output=True)

@@ -1,0 +1,68 @@
+"""A trace over real processes, small: they deliver what their protocols say, and what differs has a reason."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hunet.cli import app
+from hunet.model import ConfigurationError, Contacts, OutputError, Publication, Subscription, Workload
+from hunet.node.emulation import emulate, may_make_namespaces
+from hunet.simulation.agreement import Logged, compare
+
+PACE = 40.0
+MEETINGS = [
+    ("0", "1", 10, 25),
+    ("1", "2", 20, 40),
+    ("2", "3", 45, 60),
+    ("0", "3", 50, 50),
+    ("0", "2", 62, 75),
+    ("1", "3", 70, 90),
+    ("0", "1", 80, 95),
+    ("2", "3", 85, 100),
+]
+SAID = [Publication("m1", 5, 0, "news"), Publication("m2", 30, 1, "art", ttl=20.0), Publication("m3", 65, 3, "news")]
+WANTED = [Subscription(3, "news"), Subscription(2, "art"), Subscription(1, "news", start=15.0, end=70.0)]
+
+
+@pytest.mark.parametrize("protocol", ["push", "b-sub"])
+def test_real_nodes_deliver_what_their_protocols_say(protocol: str, tmp_path: Path) -> None:
+    contacts, workload = Contacts.from_records(MEETINGS), Workload.of(SAID, WANTED)
+    real = asyncio.run(emulate(contacts, workload, protocol, pace=PACE, folder=tmp_path / "d"))
+    delivered = {(each.publication, each.node): each.time for each in real.deliveries}
+    events = [Logged(*event) for event in real.events]
+    agreement = compare(contacts, workload, events, delivered, protocol, slowest=30 * PACE)
+    assert agreement.broken == []
+    assert agreement.explained, agreement.differences
+    assert real.repeated == []
+    assert delivered
+
+
+@pytest.mark.skipif(not may_make_namespaces(), reason="needs root and the command ip")
+def test_devices_in_namespaces_find_each_other_by_beacons() -> None:
+    contacts = Contacts.from_records([("0", "1", 0, 30)])
+    workload = Workload.of([Publication("m", 0, 0, "news")], [Subscription(1, "news")])
+    try:
+        real = asyncio.run(emulate(contacts, workload, "push", pace=10.0, namespaces=True))
+    except OutputError as error:
+        pytest.skip(f"no namespaces here: {error}")
+    assert [(each.publication, each.node) for each in real.deliveries] == [("m", 1)]
+
+
+def test_a_device_that_does_not_start_says_why(tmp_path: Path) -> None:
+    contacts, nothing = Contacts.from_records([("0", "1", 0, 1)]), Workload.of([], [])
+    with pytest.raises(OutputError, match=r"device \d did not start: .*no protocol 'pusch'"):
+        asyncio.run(emulate(contacts, nothing, "pusch", folder=tmp_path / "d"))
+    with pytest.raises(OutputError, match="holds devices already"):
+        asyncio.run(emulate(contacts, nothing, "push", folder=tmp_path / "d"))
+    with pytest.raises(ConfigurationError, match="a pace of 0"):
+        asyncio.run(emulate(contacts, nothing, "push", pace=0))
+
+
+def test_the_command_refuses_what_real_nodes_cannot_do() -> None:
+    said = CliRunner().invoke(app, ["emulate", "--world", "waypoint", "--set", "links.loss=0.5"])
+    assert isinstance(said.exception, ConfigurationError)
+    assert "links of real nodes" in str(said.exception)
