@@ -29,6 +29,8 @@ NOT_RUN = {
     r"\./run bench \w+": "measures speed, for minutes, and its figures are no promise",
     r"hunet reproduce.*": "takes hours; tests/pipeline/test_reproduce.py does a small one",
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
+    r"hunet emulate .*": "takes a minute and more; tests/node/test_emulation.py does small ones",
+    r"curl .*": "needs a node that runs; tests/node/test_http_api.py asks the same of one",
     r"hunet study studies/\S+\.toml .*": "takes hours; here only the file is looked for",
 }
 """Lines of commands that no test runs, and why."""

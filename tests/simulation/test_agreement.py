@@ -149,10 +149,10 @@ def test_nothing_is_left_unexplained_when_devices_only_meet_late(protocol: str) 
             end = start + rng.choice([2.0, 50.0])
             rows.append((str(a), str(b), start, end))
         planned = Contacts.from_records(rows)
-        for a, b, start, end in planned.records():
+        for one, two, start, end in planned.records():
             late = start + rng.uniform(0.0, 5.0)
             if late < end:
-                real.append((planned.names.index(a), planned.names.index(b), late, end))
+                real.append((planned.names.index(one), planned.names.index(two), late, end))
         columns_of = zip(*real, strict=True)
         happened = Contacts.from_arrays(planned.names, *columns_of, span=planned.span)
         workload = Workload.of(
