@@ -112,6 +112,18 @@ def test_a_long_contact_in_which_devices_do_not_meet_is_none() -> None:
     assert not agreement.explained
 
 
+@pytest.mark.parametrize(("apart", "explained"), [(4, True), (40, False)])
+def test_a_moment_apart_that_nobody_noticed_is_a_reason(apart: float, explained: bool) -> None:
+    """B-SUB exchanges once in a contact: what is said in a gap goes over in the next, if there is a next."""
+    planned = on(("0", "1", 100, 160), ("0", "1", 160 + apart, 300))
+    late_news = Workload.of([Publication("m", 162.0, 0, "news")], [Subscription(1, "news")])
+    agreement = agree(planned, on(("0", "1", 100, 300)), late_news, "b-sub")
+    (difference,) = agreement.differences
+    assert difference[:4] == ("m", 1, 160.0 + apart, None)
+    assert ("had not noticed" in difference.cause) is explained
+    assert agreement.explained is explained
+
+
 def test_nor_is_a_link_that_breaks() -> None:
     agreement = agree(LINE, on(("0", "1", 11, 12), ("1", "2", 201, 202), ("1", "2", 220, 300)), NEWS)
     assert agreement.explained

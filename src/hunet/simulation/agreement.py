@@ -351,6 +351,8 @@ class _Laboratory:
     def _tell_contact(self, contact: int, moment: _Moment, slowest: float) -> tuple[str, bool]:
         a, b, start, end = self.rows[contact]
         about, meetings = f"{self._names(a, b)}, in reach from {start:g} s to {end:g} s,", self.meetings[contact]
+        if not meetings and self._stayed_linked(contact, slowest):
+            return f"{about} had not noticed that they had been apart before, and did not begin anew", True
         if not meetings:
             return f"{about} had no time to meet", end - start <= slowest
         if len(meetings) > 1:
@@ -366,6 +368,17 @@ class _Laboratory:
         others = sorted({name for end_ in (a, b) for name in self._busy_with(end_, (a, b), meetings[0])})
         text += f", while they did so with {', '.join(others)} too" if others else ""
         return text, done <= slowest
+
+    def _stayed_linked(self, contact: int, slowest: float) -> bool:
+        """Whether two were in reach a moment before, and their session outlived the time between."""
+        a, b, start, _ = self.rows[contact]
+        before = [i for i, (one, two, _, end) in enumerate(self.rows) if (one, two) == (a, b) and end < start]
+        last = max(before, key=lambda i: self.rows[i][3], default=None)
+        if last is None or start - self.rows[last][3] > slowest:
+            return False
+        if not self.meetings[last]:
+            return self._stayed_linked(last, slowest)
+        return min(self.meetings[last][-1].down.values(), default=inf) >= start
 
     def _busy_with(self, node: int, pair: tuple[int, int], meeting: _Meeting) -> Iterator[str]:
         """Whom a device was exchanging with while it did in a meeting."""
