@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from hunet import Node
+from hunet.cli import app
 from hunet.model import ConfigurationError, OutputError
 from hunet.node.control import Control, Remote
 from hunet.node.publication import Group
@@ -281,6 +283,39 @@ def test_killing_nodes_loses_nothing_and_delivers_nothing_twice(tmp_path: Path) 
 
 
 # Commands -----------------------------------------------------------------------------------------------------------
+
+
+def test_people_have_names_and_can_be_shut_out(tmp_path: Path) -> None:
+    def command(*words: str) -> Any:
+        return asyncio.to_thread(CliRunner().invoke, app, ["peers", "--folder", str(tmp_path / "ann"), *words])
+
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, Control(ann), device(tmp_path, "bob", ann) as bob:
+            await until(lambda: bool(ann.peers()))
+            assert "Bob  " + bob.device in (await command("--name", bob.device[:8], "Bob")).output
+            assert "nobody is in reach" in (await command("--block", "bob")).output
+            await until(lambda: ann.status()["counters"].get("refused: blocked", 0) > 0)  # bob calls again, in vain
+            assert not ann.peers()
+            assert (await command("--unblock", "Bob")).exit_code == 0
+            await until(lambda: bool(ann.peers()))
+            unknown = await command("--block", "eve")
+            assert unknown.exit_code != 0
+
+    play(scene())
+
+
+def test_an_invitation_makes_a_private_topic(tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["group", "the choir"]).output.strip()
+    assert Group.from_invitation(made).name == "the choir"
+
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, device(tmp_path, "bob", ann) as bob:
+            messages = bob.subscribe(Group.from_invitation(made))
+            await ann.publish(Group.from_invitation(made), "rehearsal at eight")
+            delivery = await anext(messages)
+            assert (delivery.text, delivery.topic) == ("rehearsal at eight", "the choir")
+
+    play(scene())
 
 
 def test_commands_talk_to_a_running_node(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ app.command("report")(report)
 app.command("replay")(replay)
 app.command("reproduce")(reproduce)
 app.command("node", rich_help_panel=_LIVE)(node_commands.node)
-for _command in ("publish", "subscribe", "unsubscribe", "peers", "status", "log"):
+for _command in ("publish", "subscribe", "unsubscribe", "group", "peers", "status", "log"):
     app.command(_command, rich_help_panel=_LIVE)(getattr(node_commands, _command))
 app.command("emulate", rich_help_panel=_LIVE)(emulate)
 app.command("convert")(tools.convert)

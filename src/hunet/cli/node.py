@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hunet.node.mtcp import MtcpPort
     from hunet.node.node import Node
 
-__all__ = ["log", "node", "peers", "publish", "status", "subscribe", "unsubscribe"]
+__all__ = ["group", "log", "node", "peers", "publish", "status", "subscribe", "unsubscribe"]
 
 _PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
 _PAGE = "Its web page"
@@ -265,13 +265,44 @@ def unsubscribe(
     _remote(folder).ask("unsubscribe", topic=topic, group=group)
 
 
-def peers(folder: Folder = HOME, as_json: AsJson = False) -> None:
-    """Show who is in reach now."""
-    found = _remote(folder).ask("peers")
+def peers(
+    name: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="DEVICE NAME", help="Call a device by a name from now on."),
+    ] = None,
+    block: Annotated[str | None, typer.Option(metavar="DEVICE", help="Have nothing more to do with a device.")] = None,
+    unblock: Annotated[str | None, typer.Option(metavar="DEVICE", help="Take that back.")] = None,
+    folder: Folder = HOME,
+    as_json: AsJson = False,
+) -> None:
+    """Show who is in reach now; or give devices names of your own, and block them.
+
+    A DEVICE is a key, the first six letters of one or more, or the name that you gave it.
+
+    Example: hunet peers --name 2mwduae3 Ann
+    """
+    remote = _remote(folder)
+    if name:
+        remote.ask("name", whom=name[0], name=name[1])
+    if block:
+        remote.ask("block", whom=block)
+    if unblock:
+        remote.ask("unblock", whom=unblock)
+    found = remote.ask("peers")
     lines = [
         f"{each['name']}  {each['device']}" + ("" if each["same_protocol"] else "  (other protocol)") for each in found
     ]
     _answer(found, as_json, "\n".join(lines) or "nobody is in reach")
+
+
+def group(name: Annotated[str, typer.Argument(help="What it is called among its members.")]) -> None:
+    """Make a private topic, and print the invitation to hand to its members: whoever has it can read and write.
+
+    Carriers see neither the name nor the contents. Use it with hunet publish --group and hunet subscribe --group.
+    """
+    from hunet.node.publication import Group
+
+    typer.echo(Group.new(name).invitation)
 
 
 def status(

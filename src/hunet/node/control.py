@@ -13,6 +13,9 @@ publish        topic or group; text or base64; content_type, ttl,     id, expire
 subscribe      topic or group; after                                  (deliveries)
 unsubscribe    topic or group                                         topic
 bring          bundle (base64); accept_unsigned                       id, topic, new
+name           whom, name                                             the key of the device
+block          whom                                                   the key of the device
+unblock        whom                                                   the key of the device
 peers                                                                 a list
 status                                                                an object
 log                                                                   a list
@@ -143,6 +146,8 @@ class Control:
             gateway = Gateway(node, bool(asked.get("accept_unsigned")))
             publication, new = await gateway.take(read_bundle(b64decode(asked["bundle"])))
             return {"id": publication.id, "topic": publication.topic, "new": new}
+        if what == "block":
+            return await node.block(str(asked["whom"]))
         if what == "stop":
             self._stop.set()
             return None
@@ -151,9 +156,11 @@ class Control:
             "status": node.status,
             "log": lambda: list(node.log()),
             "receipts": lambda: node.receipts(str(asked["id"])),
+            "name": lambda: node.name(str(asked["whom"]), str(asked["name"])),
+            "unblock": lambda: node.unblock(str(asked["whom"])),
         }
         if what not in simple:
-            known = [*simple, "publish", "subscribe", "unsubscribe", "bring", "stop"]
+            known = [*simple, "publish", "subscribe", "unsubscribe", "bring", "block", "stop"]
             raise ConfigurationError(f"nothing that a node does: '{what}'; {did_you_mean(str(what), known)}")
         return simple[what]()
 

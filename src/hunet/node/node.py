@@ -390,6 +390,25 @@ class Node:
         """How many subscribers have a publication, as far as this node has heard."""
         return self._store.subscribers_of(publication)
 
+    def name(self, whom: str, petname: str) -> str:
+        """Call a device (its key, the beginning of it, or a name that it has) by a name from now on; gives its key."""
+        device = self.book.find(whom)
+        self.book.name(device, petname)
+        return device
+
+    async def block(self, whom: str) -> str:
+        """Have nothing more to do with a device; gives its key."""
+        device = self.book.find(whom)
+        self.book.block(device)
+        await self._neighbourhood.drop(device, "blocked")
+        return device
+
+    def unblock(self, whom: str) -> str:
+        """Take :meth:`block` back; gives the key of the device."""
+        device = self.book.find(whom)
+        self.book.unblock(device)
+        return device
+
     def peers(self) -> list[dict[str, Any]]:
         """Who is in reach now."""
         return [
