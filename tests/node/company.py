@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.trust import AddressBook
 
-__all__ = ["ByHand", "Diary", "neighbour", "until"]
+__all__ = ["ByHand", "Diary", "narrow", "neighbour", "until"]
 
 PATIENCE = 20.0  # of tests, in seconds: much longer than anything takes
 
@@ -89,3 +90,8 @@ async def neighbour(
         assert not made._tasks
         assert not made._links
         assert not made._open
+
+
+def narrow(writer: asyncio.StreamWriter) -> None:
+    """Let the system take only little at once, so that a large frame has to wait however quick the machine is."""
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)

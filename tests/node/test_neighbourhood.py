@@ -19,7 +19,7 @@ from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits, _Bounded
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.trust import AddressBook
-from tests.node.company import ByHand, Diary, Neighbour, neighbour, until
+from tests.node.company import ByHand, Diary, Neighbour, narrow, neighbour, until
 
 READY, KEEP, ASK, HAVE, LOST = (bytes([kind]) for kind in range(2, 7))
 
@@ -178,9 +178,10 @@ def test_a_link_that_is_cut_in_mid_transfer_leaves_nothing_half_and_comes_back(
             for cuts in range(1, 4):
                 ann.sight(bob)
                 await until(lambda: bool(ann.devices() and bob.devices()))
+                writer = ann._links[bob.device].session._writer
+                narrow(writer)
                 sending = asyncio.create_task(ann.send(bob.device, bytes(4 << 20)))
-                transport = ann._links[bob.device].session._writer.transport
-                while not transport.get_write_buffer_size():
+                while not writer.transport.get_write_buffer_size() and not sending.done():
                     await asyncio.sleep(0)
                 (ann._links[bob.device] if sender_cuts else bob._links[ann.device]).session.abort()
                 with pytest.raises(PeerFault):
