@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from hunet.cli import app
 from hunet.model import ConfigurationError, Contacts, OutputError, Publication, Subscription, Workload
 from hunet.node.emulation import emulate, may_make_namespaces
-from hunet.simulation.agreement import Logged, compare
+from hunet.simulation.agreement import compare
 
 PACE = 40.0
 MEETINGS = [
@@ -33,7 +33,7 @@ def test_real_nodes_deliver_what_their_protocols_say(protocol: str, tmp_path: Pa
     contacts, workload = Contacts.from_records(MEETINGS), Workload.of(SAID, WANTED)
     real = asyncio.run(emulate(contacts, workload, protocol, pace=PACE, folder=tmp_path / "d"))
     delivered = {(each.publication, each.node): each.time for each in real.deliveries}
-    events = [Logged(*event) for event in real.events]
+    events = real.events
     agreement = compare(contacts, workload, events, delivered, protocol, slowest=30 * PACE)
     assert agreement.broken == []
     assert agreement.explained, agreement.differences

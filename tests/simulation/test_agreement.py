@@ -11,7 +11,8 @@ from hunet import Contacts, run
 from hunet.model import Catalogue, Publication, Subscription, Workload
 from hunet.node.emulated_device import EPOCH, _Recorder
 from hunet.protocols import Driver, protocol_class
-from hunet.simulation.agreement import Agreement, Logged, _Laboratory, compare
+from hunet.protocols.contract import Logged
+from hunet.simulation.agreement import Agreement, _Laboratory, compare
 from hunet.simulation.engine import Engine, Links, Rank
 from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import columns
@@ -59,7 +60,7 @@ class Reality:
 
     @property
     def events(self) -> list[Logged]:
-        found = [Logged(*event) for recorder in self.recorders for event in recorder.events]
+        found: list[Logged] = [event for recorder in self.recorders for event in recorder.events]
         return [event._replace(time=event.time + EPOCH) for event in sorted(found)]
 
     @property

@@ -106,7 +106,7 @@ def emulate(
     from hunet.model import ConfigurationError
     from hunet.node.emulation import emulate as play
     from hunet.node.emulation import may_make_namespaces
-    from hunet.simulation.agreement import Logged, compare
+    from hunet.simulation.agreement import compare
 
     given = Settings()
     given.override(
@@ -139,7 +139,7 @@ def emulate(
     agreement = compare(
         met,
         workload,
-        [Logged(*event) for event in real.events],
+        real.events,
         {(each.publication, each.node): each.time for each in real.deliveries},
         protocol,
         slowest=patience * pace,

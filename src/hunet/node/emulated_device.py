@@ -7,7 +7,7 @@ talks to it over its local socket, as applications do. Beside what those ask, it
 begin    let the time of the trace pass, from this moment on
 meet     (loopback) this device is in reach, at this address; and which of the two sees the other first
 part     (loopback) it is no longer
-events   everything that the protocol has been shown (:class:`Logged`)
+events   everything that the protocol has been shown (:class:`~hunet.protocols.contract.Logged`)
 =======  ==================================================================================================
 """
 
@@ -19,7 +19,7 @@ import sys
 import time
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,13 +29,14 @@ from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
 from hunet.node.session import PeerFault
 from hunet.node.store import open_store
+from hunet.protocols.contract import Logged
 
 if TYPE_CHECKING:
     from hunet.model import Message
     from hunet.node.driver import LiveDriver
     from hunet.protocols.contract import Control, Data, Packet
 
-__all__ = ["EPOCH", "Logged", "Setting", "main"]
+__all__ = ["EPOCH", "Setting", "main"]
 
 EPOCH = 1_741_824_000.0
 """When the trace's second 0 is on the devices' clocks: in 2025, and a multiple of any period that systems count in."""
@@ -46,22 +47,6 @@ _BEACONS = 0.5
 _KEEPALIVE, _SILENCE = {True: 1.0, False: 10.0}, {True: 3.0, False: 60.0}
 """By whether there are namespaces: there silence is how a device learns that another has gone."""
 _LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
-
-
-class Logged(NamedTuple):
-    """An event that a device's protocol was shown."""
-
-    moment: float
-    """On the clock that all devices share: what comes later has a later one."""
-    time: float
-    """Of the trace."""
-    node: int
-    what: str
-    """The method of :class:`~hunet.protocols.contract.Protocol`."""
-    peer: int
-    """-1 where there is none."""
-    about: Any
-    """The session of a ``link_up``; the kind of a packet; the room of a ``poll``; the topic, the id, the tag."""
 
 
 class Setting(msgspec.Struct, frozen=True):

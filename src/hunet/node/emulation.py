@@ -44,9 +44,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hunet.model import ConfigurationError, OutputError
-from hunet.node.emulated_device import EPOCH, Logged, Setting
+from hunet.node.emulated_device import EPOCH, Setting
 from hunet.node.identity import Identity
 from hunet.node.publication import PublicationLimits
+from hunet.protocols.contract import Logged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

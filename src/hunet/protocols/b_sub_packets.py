@@ -59,7 +59,7 @@ class Filters(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return len(self.genuine) + wire_size(self.relay) + ID_BYTES * self.seen.bit_count()
+        return self.filter_bytes + ID_BYTES * self.seen.bit_count()
 
 
 class Forward(Carried, frozen=True, gc=False):

@@ -55,6 +55,7 @@ __all__ = [
     "Experiment",
     "Have",
     "Interests",
+    "Logged",
     "Packet",
     "Protocol",
     "Seen",
@@ -130,6 +131,22 @@ class Interests(Control, frozen=True, gc=False):
     @property
     def size(self) -> int:
         return sum(len(topic.encode()) for topic in self.topics)
+
+
+class Logged(NamedTuple):
+    """An event that a device's protocol was shown."""
+
+    moment: float
+    """On the clock that all devices share: what comes later has a later one."""
+    time: float
+    """Of the trace."""
+    node: int
+    what: str
+    """The method of :class:`Protocol`."""
+    peer: int
+    """-1 where there is none."""
+    about: Any
+    """The session of a ``link_up``; the kind of a packet; the room of a ``poll``; the topic, the id, the tag."""
 
 
 class Driver(StructuralType):

@@ -32,23 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hunet.protocols import Driver
+    from hunet.protocols.contract import Logged
 
-__all__ = ["Agreement", "Difference", "Logged", "compare"]
+__all__ = ["Agreement", "Difference", "compare"]
 
 _SAME_TIME = 1e-3
 Pair = tuple[str, int]
 """A publication and a subscriber."""
-
-
-class Logged(NamedTuple):
-    """An event that the protocol of a device was shown, as in ``hunet.node.emulation``."""
-
-    moment: float
-    time: float
-    node: int
-    what: str
-    peer: int
-    about: Any
 
 
 class Difference(NamedTuple):

@@ -28,8 +28,7 @@ __all__ = ["betweenness", "brokers", "gateways"]
 
 def gateways(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node]) -> list[Node]:
     """The members of one community with a direct link to the other."""
-    beyond = set(there)
-    return [node for node in here if not beyond.isdisjoint(graph.links.get(node, ()))]
+    return list(betweenness(graph, here, there))
 
 
 def betweenness(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node]) -> dict[Node, float]:
