@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from pathlib import Path
@@ -260,7 +261,10 @@ def test_a_run_tells_hops_and_buffers() -> None:
 
 
 def instructions(call: Any) -> int:
-    """How many instructions of Python a call takes: what it costs, on any machine."""
+    """How many instructions of Python a call takes: what it costs, on any machine.
+
+    The collector waits: the finalisers of what earlier tests left behind would be counted with the call.
+    """
     count = 0
 
     def watch(frame: FrameType, event: str, _: Any) -> Any:
@@ -270,11 +274,13 @@ def instructions(call: Any) -> int:
         return watch
 
     before = sys.gettrace()
+    gc.disable()
     sys.settrace(watch)
     try:
         call()
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
 
 
