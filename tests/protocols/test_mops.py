@@ -80,8 +80,7 @@ def test_external_and_relayed_weight_of_broker_7() -> None:
 def test_lists_that_brokers_send() -> None:
     assert dict(two().for_neighbours().weights)["C"] == pytest.approx(0.0075)
     wanting = two()
-    wanting.own.add("C")
-    wanting.forget()
+    wanting.want({"C"})
     assert dict(wanting.for_neighbours().weights)["C"] == pytest.approx(0.9975)
     assert dict(broker(5).for_outsiders().weights)["C"] == pytest.approx(1.485)
     assert dict(seven().for_outsiders().weights)["C"] == pytest.approx(0.0111)

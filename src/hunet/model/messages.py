@@ -79,7 +79,10 @@ def members(messages: MessageSet) -> Sequence[int]:
         while rest:
             top = rest.bit_length() - 1
             numbers.append(top)
-            rest ^= 1 << top
+            highest = 1 << top
+            if rest == highest:  # sets of one are frequent, and this is quicker than the next step
+                break
+            rest ^= highest
         _last_members = messages, numbers
     return numbers
 

@@ -39,7 +39,7 @@ from typing import Protocol as StructuralType
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Parameters, Topic
+from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Parameters, Topic, members
 
 if TYPE_CHECKING:
     from random import Random
@@ -120,7 +120,7 @@ class Have(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return ID_BYTES * self.messages.bit_count()
+        return ID_BYTES * len(members(self.messages))
 
 
 class Interests(Control, frozen=True, gc=False):

@@ -153,8 +153,9 @@ class Mops(WeightedCarrier):
     def adopt(self, structure: Structure, now: float) -> None:
         """Take a new place in a new structure, and tell those who are near."""
         before = (self.community, self.structure.members(self.node), self.bridges)
-        self.structure = self.book.structure = structure
+        self.structure = structure
         if before == (self.community, structure.members(self.node), self.bridges):
+            self.book.weigh_by(structure)
             return
         self.book.place(structure)
         self._renew_list(now)
@@ -318,9 +319,7 @@ class Mops(WeightedCarrier):
     def _renew_list(self, now: float) -> None:
         """Make this device's list of what it wants, with the time, if it is not as it was."""
         book, broker = self.book, bool(self.bridges)
-        if book.own != self.topics:
-            book.own = set(self.topics)
-            book.forget()
+        book.want(self.topics)
         anything = broker and book.default > 0
         carried = book.carried() if broker and not anything else ()
         before = book.lists.get(self.node)

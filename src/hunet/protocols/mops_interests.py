@@ -33,8 +33,16 @@ if TYPE_CHECKING:
 __all__ = ["InterestBook", "InterestList", "Internal", "Lists", "Relay"]
 
 Weights = dict[Topic, float]
-C = TypeVar("C", bound=Control)
+M = TypeVar("M")
 _Told = tuple[tuple[Topic, float], ...]
+
+_FOLLOWS = {
+    "own": ("S", "I", "Eq. 5", "Eq. 6", "internal"),
+    "lists": ("I", "Eq. 6", "internal"),
+    "external": ("E", "ER", "Eq. 5", "Eq. 6", "relay"),
+    "relayed": ("ER", "Eq. 6"),
+}
+"""What is made of the own interests, the community's lists, and what brokers elsewhere and here have told."""
 
 
 class InterestList(msgspec.Struct, frozen=True, gc=False):
@@ -99,18 +107,31 @@ class InterestBook:
         self.relayed: dict[Node, dict[Node, _Told]] = {}
         """For each of them, what brokers of the own community have told of it."""
         self.structure: Structure | None = None
-        self._known: dict[str, Weights] = {}
-        self._packets: dict[str, Any] = {}
+        self._external_of: dict[Node, Weights] = {}
+        self._relayed_of: dict[Node, Weights] = {}
+        self._made: dict[str, Any] = {}
+        """Sums and packets, as they were made when something that they follow from last changed."""
 
     # What comes in --------------------------------------------------------------------------------------------------
 
     def place(self, structure: Structure) -> None:
         """Learn the own place: lists of those who are not (or no longer) of the community are forgotten."""
-        self.structure = structure
         here = set(structure.members(self.node))
         self.lists = {origin: one for origin, one in self.lists.items() if origin in here}
         self.external, self.relayed = {}, {}
-        self.forget()
+        self.weigh_by(structure)
+
+    def weigh_by(self, structure: Structure) -> None:
+        """The own place is as it was, but who is how close may have changed, and all weights with it."""
+        self.structure = structure
+        self._external_of, self._relayed_of = {}, {}
+        self._made.clear()
+
+    def want(self, topics: set[Topic]) -> None:
+        """The device's own interests."""
+        if self.own != topics:
+            self.own = set(topics)
+            self._remake("own")
 
     def hear(self, lists: Iterable[InterestList]) -> tuple[InterestList, ...]:
         """Take in lists of the own community; returns those that were news. The newest wins."""
@@ -123,7 +144,7 @@ class InterestBook:
                 self.lists[one.origin] = one
                 news.append(one)
         if news:
-            self.forget()
+            self._remake("lists")
         return tuple(news)
 
     def hear_internal(self, broker: Node, told: Internal) -> None:
@@ -131,61 +152,65 @@ class InterestBook:
         brokers = self.external.setdefault(told.community, {})
         if brokers.get(broker) != told.weights:
             brokers[broker] = told.weights
-            self.forget()
+            self._external_of.pop(told.community, None)
+            self._remake("external")
 
     def hear_relay(self, broker: Node, told: Relay) -> None:
         """A broker of the own community tells what its neighbouring communities want."""
         before = {community: row[broker] for community, row in self.relayed.items() if broker in row}
         if before != dict(told.lists):
-            for row in self.relayed.values():
+            now = dict(told.lists)
+            for community in sorted({*before, *now}):
+                row = self.relayed.setdefault(community, {})
                 row.pop(broker, None)
-            for community, weights in told.lists:
-                self.relayed.setdefault(community, {})[broker] = weights
-            self.forget()
-
-    def forget(self) -> None:
-        """What was worked out does not hold any more."""
-        self._known.clear()
-        self._packets.clear()
+                if community in now:
+                    row[broker] = now[community]
+                if before.get(community) != now.get(community):
+                    self._relayed_of.pop(community, None)
+            self._remake("relayed")
 
     # What follows ---------------------------------------------------------------------------------------------------
 
     def internal(self) -> Weights:
         """I, Eq. 2."""
-        if "I" not in self._known:
-            weights: Weights = {}
-            for origin in sorted(self.lists):
-                closeness = self._closeness(origin)
-                for topic in self.lists[origin].own if origin != self.node else sorted(self.own):
-                    weights[topic] = weights.get(topic, 0.0) + closeness
-            self._known["I"] = weights
-        return self._known["I"]
+        return self._once("I", self._internal)
+
+    def _internal(self) -> Weights:
+        weights: Weights = {}
+        for origin in sorted(self.lists):
+            closeness = self._closeness(origin)
+            for topic in self.lists[origin].own if origin != self.node else sorted(self.own):
+                weights[topic] = weights.get(topic, 0.0) + closeness
+        return weights
 
     def external_of(self, community: Node) -> Weights:
         """E(A): the best that this broker can do for a community."""
-        assert self.structure is not None
-        rows = self.external.get(community, {})
-        return _best((self.structure.graph.direct(self.node, broker), told) for broker, told in rows.items())
+        if community not in self._external_of:
+            assert self.structure is not None
+            direct, rows = self.structure.graph.direct, self.external.get(community, {})
+            self._external_of[community] = _best((direct(self.node, broker), told) for broker, told in rows.items())
+        return self._external_of[community]
 
     def relayed_of(self, community: Node) -> Weights:
         """R(A): the same with the help of another broker of the own community."""
-        return _best((self._closeness(broker), told) for broker, told in self.relayed.get(community, {}).items())
+        if community not in self._relayed_of:
+            rows = self.relayed.get(community, {})
+            self._relayed_of[community] = _best((self._closeness(broker), told) for broker, told in rows.items())
+        return self._relayed_of[community]
 
     def external_sum(self) -> Weights:
         """E, Eq. 3."""
-        if "E" not in self._known:
-            self._known["E"] = _sum(self.external_of(community) for community in sorted(self.external))
-        return self._known["E"]
+        return self._once("E", lambda: _sum(self.external_of(community) for community in sorted(self.external)))
 
     def external_or_relayed(self) -> Weights:
         """ER, Eq. 4."""
-        if "ER" not in self._known:
-            others = sorted({*self.external, *self.relayed} - {self._home})
-            self._known["ER"] = _sum(
-                _best([(1.0, tuple(self.external_of(a).items())), (1.0, tuple(self.relayed_of(a).items()))])
-                for a in others
-            )
-        return self._known["ER"]
+        return self._once("ER", lambda: _sum(map(self._better, sorted({*self.external, *self.relayed} - {self._home}))))
+
+    def _better(self, community: Node) -> Weights:
+        better = dict(self.external_of(community))
+        for topic, weight in self.relayed_of(community).items():
+            better[topic] = max(better.get(topic, 0.0), weight)
+        return better
 
     def carried(self) -> tuple[Topic, ...]:
         """What this broker asks its own community for on behalf of others."""
@@ -234,19 +259,25 @@ class InterestBook:
         assert self.structure is not None
         return self.structure.graph.closeness(self.node, other)
 
-    def _once(self, name: str, make: Callable[[], C]) -> C:
-        """The packet of this name as it was made when something last changed."""
-        if name not in self._packets:
-            self._packets[name] = make()
-        found: C = self._packets[name]
+    def _once(self, name: str, make: Callable[[], M]) -> M:
+        """What has this name, as it was made when something that it follows from last changed."""
+        if name not in self._made:
+            self._made[name] = make()
+        found: M = self._made[name]
         return found
+
+    def _remake(self, changed: str) -> None:
+        for name in _FOLLOWS[changed]:
+            self._made.pop(name, None)
 
 
 def _best(rows: Iterable[tuple[float, _Told]]) -> Weights:
     best: Weights = {}
     for closeness, told in rows:
         for topic, weight in told:
-            best[topic] = max(best.get(topic, 0.0), closeness * weight)
+            reached = closeness * weight
+            if topic not in best or reached > best[topic]:
+                best[topic] = reached
     return best
 
 

@@ -63,12 +63,14 @@ class Links(Parameters, frozen=True):
 class Link:
     """A limited link while its contact lasts."""
 
-    __slots__ = ("busy_since", "carried", "ends", "frame", "settled")
+    __slots__ = ("busy_since", "carried", "ends", "frame", "idle", "settled")
 
     def __init__(self, one: Node, two: Node) -> None:
         self.ends = (one, two)
         """The end whose turn it is, and the other."""
         self.frame: tuple[Node, Node, Data] | None = None
+        self.idle: set[Node] = set()
+        """Ends that had nothing to send when they were asked, and have not woken the link since."""
         self.busy_since = 0.0
         self.carried = 0.0
         """Messages or bits since then: times add up without rounding errors piling up."""
@@ -437,16 +439,25 @@ class Engine:
         if self.control:
             self._carry_control()
 
-    def _begin(self, one: Node, two: Node, _: bool = True) -> None:
+    def _begin(self, one: Node, two: Node, both: bool) -> None:
         """Limited link: if it is free, ask its ends in turn and put the first packet on its way."""
         link = self._open.get((one, two) if one < two else (two, one))
-        if link is None or link.frame is not None:
+        if link is None:
+            return
+        idle = link.idle
+        idle.discard(one)
+        if both:
+            idle.discard(two)
+        if link.frame is not None:
             return
         turn, other = link.ends
         for sender, receiver in ((turn, other), (other, turn)):
+            if sender in idle and (sender, receiver) not in self.woken:
+                continue
             packet = self.protocols[sender].poll(receiver, self.now, 1)
             if packet is not None:
                 break
+            idle.add(sender)
         else:
             link.carried = 0.0
             if self._settles and not link.settled:
@@ -458,7 +469,7 @@ class Engine:
         assert rate is not None
         if not link.carried:
             link.busy_since = self.now
-        link.carried += packet.messages.bit_count() if self._links.unit == "messages/s" else 8 * self._size(packet)
+        link.carried += len(members(packet.messages)) if self._links.unit == "messages/s" else 8 * self._size(packet)
         link.frame = (sender, receiver, packet)
         link.ends = (receiver, sender)
         self.at(link.busy_since + link.carried / rate, Rank.ARRIVAL, self._arrive, link)
