@@ -79,6 +79,19 @@ def test_mops_devices_find_their_community_by_themselves() -> None:
     assert table.deliveries() == [(561.0, 2, hello.id, 2)]
 
 
+def test_what_a_broker_tells_other_brokers_as_it_comes_is_not_on_the_disk_yet() -> None:
+    table = Table("socio-aware-overlay", 3, threshold=0.2, k=2)
+    table[2].subscribe("news")
+    table.meet(0, 1)
+    table.meet(1, 2)
+    table.advance(10.0)
+    assert [driver.store.fact("role") for driver in table.drivers] == [b"broker"] * 3
+    hello = table.publish(0, "news")
+    table.advance(20.0)
+    assert table.delivered(2) == [hello.id]
+    assert not any("damaged" in driver.store.counters() for driver in table.drivers)
+
+
 # Crashes -----------------------------------------------------------------------------------------------------------
 
 

@@ -315,7 +315,8 @@ class LiveDriver(Device):
 
     def _publications(self, packet: Data) -> list[bytes] | None:
         """What a packet carries, as its encoding lists it; None if the disk has lost some, which then is given up."""
-        found = {number: self.store.content(number) for number in members(packet.messages)}
+        # What is sent on in the very moment in which it comes is not on the disk yet.
+        found = {n: self._arriving.get(n) or self.store.content(n) for n in members(packet.messages)}
         lost = [number for number, content in found.items() if content is None]
         for number in lost:
             self.count("damaged")
