@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model import ConfigurationError, HunetError, OutputError, did_you_mean
 from hunet.node.bundles import read_bundle
+from hunet.node.connections import Connections
 from hunet.node.gateway import Gateway
 from hunet.node.node import DAY, Delivery, Node
 from hunet.node.publication import Group
@@ -63,7 +64,7 @@ class Control:
         self._node = node
         self._path = node.folder / "socket"
         self._stop = asyncio.Event()
-        self._clients: set[asyncio.Task[None]] = set()
+        self._clients = Connections()
 
     async def __aenter__(self) -> Control:
         if len(os.fsencode(self._path)) > _LONGEST_PATH:
@@ -88,18 +89,16 @@ class Control:
     ) -> None:
         self._server.close()
         self._path.unlink(missing_ok=True)
-        for client in self._clients:
-            client.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
+        await self._clients.close()
 
     async def stopped(self) -> None:
         """Wait until a client says stop."""
         await self._stop.wait()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._clients.add(task)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients.serve(writer, self._serve(reader, writer))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := await reader.readline():
                 if not await self._answer(line, reader, writer):
@@ -107,7 +106,6 @@ class Control:
         except (ConnectionError, asyncio.CancelledError, ValueError):  # ValueError: a line beyond the limit
             pass
         finally:
-            self._clients.discard(task)
             writer.close()
 
     async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

@@ -21,6 +21,7 @@ import cbor2
 
 from hunet.model.errors import ConfigurationError, OutputError, PeerError
 from hunet.node.bundles import LARGEST, Bundle, BundleError, read_bundle
+from hunet.node.connections import Connections
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -56,7 +57,7 @@ class MtcpPort:
         self.received = 0
         self.refused: Counter[str] = Counter()
         self._server: asyncio.Server | None = None
-        self._open: set[asyncio.Task[None]] = set()
+        self._open = Connections()
 
     async def start(self) -> None:
         """Listen; ``port`` is then the port that was given, or the one that the system chose for 0."""
@@ -73,9 +74,7 @@ class MtcpPort:
         if self._server is None:
             return
         self._server.close()
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+        await self._open.close()
         await self._server.wait_closed()
         self._server = None
 
@@ -86,14 +85,14 @@ class MtcpPort:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._open) >= self.connections:
             self.refused["too many connections"] += 1
             writer.close()
-            return
-        self._open.add(task)
+        else:
+            self._open.serve(writer, self._serve(reader, writer))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._receive(reader)
         except _Framing as fault:
@@ -103,7 +102,6 @@ class MtcpPort:
         except OSError:
             self.refused["the connection broke"] += 1
         finally:
-            self._open.discard(task)
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()

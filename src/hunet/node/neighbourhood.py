@@ -42,6 +42,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from hunet.model import ConfigurationError, HunetError, PeerError
+from hunet.node.connections import Connections
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class Neighbourhood:
         self._retry: _Bounded[tuple[str, int], _Pause] = _Bounded(limits.remembered)
         self._penalties: _Bounded[str, _Pause] = _Bounded(limits.remembered)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._connections = Connections()
         self._server: asyncio.Server | None = None
         self._listener: Listener
 
@@ -178,7 +180,8 @@ class Neighbourhood:
             await discovery.close()
         for link in self._links.values():
             link.reason = link.reason or "closing"
-        while self._tasks:  # one of them may just have accepted a connection
+        await self._connections.close()
+        while self._tasks:  # one of them may just have begun another
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -267,7 +270,7 @@ class Neighbourhood:
             writer.transport.abort()
         else:
             hands[host] += 1
-            self._spawn(self._answer(reader, writer, host))
+            self._connections.serve(writer, self._answer(reader, writer, host))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
         try:
