@@ -203,6 +203,36 @@ def test_what_strangers_write_stays_text(browser: Chrome, pages: tuple[Process, 
     assert any("Content Security Policy" in line for line in complaints(browser))
 
 
+HOLD_BACK = """
+    const fetched = window.fetch;
+    window.fetch = async (address, ...rest) => {
+        const answer = await fetched(address, ...rest);
+        if (!address.startsWith("/messages?")) return answer;
+        const page = { ...await answer.json(), before: 1 }; // as if there were earlier ones, which the page shows
+        await new Promise((resolve) => { window.release = resolve; });
+        window.fetch = fetched;
+        return Response.json(page);
+    };
+"""
+
+
+def test_a_message_that_comes_while_the_page_asks_for_all_of_them_stays(
+    browser: Chrome, pages: tuple[Process, Process, str, str]
+) -> None:
+    ann, bob, _, _ = pages
+    bob.ask("PUT", "subscriptions/meanwhile")
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": HOLD_BACK})
+    open_page(browser, bob.url)
+    see(browser, "Boolean(window.release)")
+    ann.ask("POST", "publications", {"topic": "meanwhile", "text": "just now"})
+    shown(browser, "message-list", "just now")
+    browser.execute_script("window.release()")
+    see(browser, "!document.getElementById('earlier').hidden")
+    assert "just now" in browser.execute_script("return document.getElementById('message-list').innerText")
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    assert complaints(browser) == []
+
+
 def test_a_page_comes_back_when_its_node_does(browser: Chrome, tmp_path: Path) -> None:
     token = "a-token-of-24-characters"
     with running(tmp_path / "ann", "--http", "0", "--http-token", token) as ann:

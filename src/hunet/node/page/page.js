@@ -110,8 +110,9 @@ const shows = {
   },
 
   async messages() {
+    const before = [...messages.keys()];
     const page = await ask("GET", "/messages?limit=50");
-    messages.clear();
+    before.forEach((number) => messages.delete(number)); // what was delivered since the question stays
     page.messages.forEach((message) => messages.set(message.number, message));
     earlier = page.before;
     showMessages();
