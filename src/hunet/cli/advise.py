@@ -49,12 +49,13 @@ def advise(
 
     Example: hunet advise contacts.csv --ratio 0.8 --within 6h --cost forwards
     """
+    from hunet.cli.settings import duration
     from hunet.pipeline.advice import Goal, advice_study, judge
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_results import load_runs
 
-    goal = Goal(ratio, _seconds(within), cost, confidence)  # type: ignore[arg-type]
+    goal = Goal(ratio, duration("--within", within), cost, confidence)  # type: ignore[arg-type]
     many = runs or (_QUICK_RUNS if quick else _RUNS)
     study = advice_study(contacts, goal, messages=messages, topics=topics, buffer=buffer, runs=many, quick=quick)
     spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
@@ -109,16 +110,3 @@ def _plain(advice: Advice, file: Path, page: Path) -> dict[str, Any]:
         "settings": str(file) if advice.best else None,
         "report": str(page),
     }
-
-
-def _seconds(text: str) -> float:
-    """A duration as people write it."""
-    import re
-
-    from hunet.model.errors import ConfigurationError
-
-    units = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", text.strip())
-    if not found or found[2] not in units:
-        raise ConfigurationError(f"--within {text}: write a number and one of s, min, h, d, such as 6h")
-    return float(found[1]) * units[found[2]]

@@ -205,7 +205,7 @@ def publish(
     topic: Annotated[str | None, typer.Argument(help="What it is about.")] = None,
     text: Annotated[str | None, typer.Argument(help="What to say.")] = None,
     file: Annotated[Path | None, typer.Option(metavar="FILE", help="Instead of a text: the content of a file.")] = None,
-    ttl: Annotated[str, typer.Option(metavar="TIME", help="For how long it is carried: 90s, 30m, 12h, 7d.")] = "1d",
+    ttl: Annotated[str, typer.Option(metavar="TIME", help="For how long it is carried: 90s, 30min, 12h, 7d.")] = "1d",
     receipts: Annotated[
         bool, typer.Option("--receipts", help="Ask subscribers' devices to tell that they have it.")
     ] = False,
@@ -220,13 +220,15 @@ def publish(
     import mimetypes
     from base64 import b64encode
 
+    from hunet.cli.settings import duration
     from hunet.model import ConfigurationError, InputError
 
     if group and topic and text is None:
         topic, text = None, topic  # the only word is what to say
     if bool(topic) == bool(group) or (text is None) == (file is None):
         raise ConfigurationError("write TOPIC and TEXT, TOPIC --file FILE, or --group INVITATION and TEXT")
-    about: dict[str, Any] = {"topic": topic, "group": group, "ttl": _seconds(ttl), "receipts": receipts, "text": text}
+    life = duration("--ttl", ttl)
+    about: dict[str, Any] = {"topic": topic, "group": group, "ttl": life, "receipts": receipts, "text": text}
     if file is not None:
         try:
             about["base64"] = b64encode(file.read_bytes()).decode()
@@ -367,13 +369,3 @@ def _show(delivery: dict[str, Any], as_json: bool) -> None:
             said = f"({delivery['content_type']}, {len(delivery['base64']) * 3 // 4} bytes; see --json)"
         typer.echo(f"{delivery['topic']}  {delivery['name']}: {said}")
     sys.stdout.flush()
-
-
-def _seconds(text: str) -> float:
-    from hunet.model import ConfigurationError
-
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-    try:
-        return float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
-    except ValueError:
-        raise ConfigurationError(f"--ttl {text}: write a number and s, m, h or d, as in 12h") from None
