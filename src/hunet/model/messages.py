@@ -8,6 +8,7 @@ thousands of messages. The numbers are a driver's own affair; on a wire or in a 
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -61,7 +62,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     @property
     def expires(self) -> float:
         """The last instant at which it is of use."""
-        return float("inf") if self.ttl is None else self.created + self.ttl
+        return inf if self.ttl is None else self.created + self.ttl
 
 
 def members(messages: MessageSet) -> Sequence[int]:
@@ -115,7 +116,7 @@ class Catalogue:
         self._dies_in_order = True
         self._expiries: list[tuple[float, int]] = []
         """A heap: when the living die."""
-        self._next_expiry = float("inf")
+        self._next_expiry = inf
         self._dead: MessageSet = 0
         self._first_alive, self._first_expires = 0, float("-inf")
         self._alive: tuple[int, dict[Topic, MessageSet]] = (0, {})
@@ -170,7 +171,7 @@ class Catalogue:
             expiries = self._expiries
             while expiries and expiries[0][0] < now:
                 self._dead |= 1 << heappop(expiries)[1]
-            self._next_expiry = expiries[0][0] if expiries else float("inf")
+            self._next_expiry = expiries[0][0] if expiries else inf
         return self._dead
 
     def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:
@@ -191,7 +192,7 @@ class Catalogue:
             while first < len(messages) and (messages[first].expires < now or first in self._reserved):
                 first += 1
             self._first_alive = first
-            self._first_expires = messages[first].expires if first < len(messages) else float("inf")
+            self._first_expires = messages[first].expires if first < len(messages) else inf
         if self._first_alive - self._alive[0] >= _STEP or len(self) != self._counted:
             first, self._counted = self._first_alive, len(self)
             self._alive = first, {topic: on_it >> first for topic, on_it in self.by_topic.items()}

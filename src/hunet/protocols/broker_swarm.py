@@ -376,8 +376,10 @@ class BrokerSwarm(Protocol):
         if message.expires < now or not (keeps or wanted):
             return
         self.seen |= packet.messages
-        if any(link.role == BROKER and other != peer for other, link in self.links.items()):
-            self.driver.broadcast(Have(packet.messages), but=peer)  # they could send it too
+        for other, link in self.links.items():
+            if link.role == BROKER and other != peer:  # it could send it too
+                self.driver.broadcast(Have(packet.messages), but=peer)
+                break
         if wanted:
             self._deliver(message, packet.hops)
         if keeps:

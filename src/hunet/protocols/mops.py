@@ -226,7 +226,11 @@ class Mops(WeightedCarrier):
         self.standing.pop(peer, None)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, LocalStanding):
+        if isinstance(packet, Data):
+            super().receive(peer, packet, now)
+            if isinstance(packet, Errand):
+                self._take_errand(packet, now)
+        elif isinstance(packet, LocalStanding):
             self.standing[peer] = packet
             self._answer(peer, packet)
         elif isinstance(packet, Lists):
@@ -242,8 +246,6 @@ class Mops(WeightedCarrier):
                 self._find_place(now)
         else:
             super().receive(peer, packet, now)
-            if isinstance(packet, Errand):
-                self._take_errand(packet, now)
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)

@@ -67,7 +67,9 @@ class WeightedCarrier(Carrier):
     # The contract ---------------------------------------------------------------------------------------------------
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, Wants):
+        if isinstance(packet, Data):
+            self._accept(peer, packet, now)
+        elif isinstance(packet, Wants):
             self.wants[peer] = packet
             if peer in self.known:
                 self.driver.wake(peer)

@@ -80,5 +80,6 @@ def utility(matches: Matches, created: float, now: float) -> float:
     best = 0.0
     for score, registered in matches:
         age = now - created + now - registered
-        best = max(best, score / max(age, YOUNGEST))
+        worth = score / (age if age > YOUNGEST else YOUNGEST)
+        best = max(best, worth)
     return best
