@@ -210,12 +210,15 @@ function showTopics(topics) {
   put($("topic-list"), topics.map((topic) => make("li", { class: "chip" }, name(topic),
     make("button", {
       "aria-label": `No longer follow ${topic}`,
-      onclick: () => attempt(async () => showTopics((await ask("DELETE", subscription(topic))).subscriptions)),
+      onclick: () => attempt(() => changeTopics("DELETE", topic)),
     }, "×"))));
   put($("known-topics"), topics.map((topic) => make("option", { value: topic })));
 }
 
-const subscription = (topic) => `/subscriptions/${encodeURIComponent(topic)}`;
+async function changeTopics(method, topic) {
+  showTopics((await ask(method, `/subscriptions/${encodeURIComponent(topic)}`)).subscriptions);
+  refresh("status"); // an answer that was on its way may have shown the topics as they were
+}
 
 function showMessages() {
   const shown = [...messages.values()].sort((one, two) => two.number - one.number);
@@ -365,7 +368,7 @@ onSubmit("publish-form", async () => {
 });
 
 onSubmit("subscribe-form", async () => {
-  showTopics((await ask("PUT", subscription($("subscribe-topic").value.trim()))).subscriptions);
+  await changeTopics("PUT", $("subscribe-topic").value.trim());
   $("subscribe-topic").value = "";
 });
 
