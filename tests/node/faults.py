@@ -25,6 +25,7 @@ from weakref import WeakKeyDictionary
 
 from hunet.model import PeerError
 from hunet.node import wire
+from hunet.node.connections import Connections
 from hunet.node.identity import Identity
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
@@ -82,34 +83,28 @@ class Relay:
     def __init__(self, rng: random.Random, times: int, target: int) -> None:
         self._rng, self._target, self.left = rng, target, times
         self.enough = asyncio.Event()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._connections = Connections()
 
     async def start(self, port: int) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
 
     async def close(self) -> None:
         self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._connections.close()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.serve(writer, self._relay(reader, writer))
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             there, back = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
-            writer.transport.abort()
             return
         try:
             await self._join((reader, back), (there, writer))
-        except asyncio.CancelledError:
-            pass  # the relay is closed; asyncio would complain of a handler that ends so
         finally:
             for end in (writer, back):
                 end.transport.abort()
-            self._tasks.discard(task)
 
     async def _join(self, *both: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         budget = [int(self._rng.choice([600, 5_000, 50_000]) * self._rng.uniform(0.5, 2.0)) if self.left else 1 << 60]

@@ -20,10 +20,12 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from hunet.model import PeerError
 from hunet.node import wire
+from hunet.node.connections import Connections
 from hunet.node.discovery import Beacons, Sighting
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import NeighbourLimits
@@ -93,13 +95,21 @@ async def fuzz(seed: int, cases: int = sys.maxsize, seconds: float = float("inf"
     return done
 
 
+_calls: ContextVar[list[asyncio.StreamWriter]] = ContextVar("connections of this attack")
+
+
 async def _one(attack: Attack, rng: random.Random, victim: Neighbour) -> None:
+    _calls.set([])
     with suppress(PeerError, OSError, asyncio.IncompleteReadError):
         await attack(rng, victim)
+    for writer in _calls.get():  # also where the victim put an end to the attack
+        writer.transport.abort()
 
 
 async def _connect(victim: Neighbour) -> Streams:
-    return await asyncio.open_connection(*victim.address)
+    reader, writer = await asyncio.open_connection(*victim.address)
+    _calls.get().append(writer)
+    return reader, writer
 
 
 async def _session(victim: Neighbour, identity: Identity | None = None) -> Session:
@@ -236,11 +246,12 @@ async def stall(rng: random.Random, victim: Neighbour) -> None:
 async def false_sightings(rng: random.Random, victim: Neighbour) -> None:
     """Beacons of nobody, and of a server that speaks something else."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(_noise(rng))
         await _leave(rng, writer)
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    connections = Connections()
+    server = await asyncio.start_server(lambda _, writer: connections.serve(writer, answer(writer)), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     ears = Beacons([])
     for _ in range(rng.randrange(20)):
@@ -250,6 +261,7 @@ async def false_sightings(rng: random.Random, victim: Neighbour) -> None:
         victim.by_hand.sight(await ears.__anext__())
     await until(lambda: victim.by_hand._sightings.empty() and not victim._dialling)
     server.close()
+    await connections.close()
     victim.by_hand.sight(Sighting("127.0.0.1", port, rng.randbytes(8).hex()))  # where nobody is any more
 
 
