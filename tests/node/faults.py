@@ -25,10 +25,10 @@ from weakref import WeakKeyDictionary
 
 from hunet.model import PeerError
 from hunet.node import wire
-from hunet.node.connections import Connections
 from hunet.node.identity import Identity
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
+from hunet.node.tasks import Tasks
 from tests.node.kill import Device, _lines
 
 __all__ = ["attacks", "cuts"]
@@ -83,17 +83,17 @@ class Relay:
     def __init__(self, rng: random.Random, times: int, target: int) -> None:
         self._rng, self._target, self.left = rng, target, times
         self.enough = asyncio.Event()
-        self._connections = Connections()
+        self._tasks = Tasks()
 
     async def start(self, port: int) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
 
     async def close(self) -> None:
         self._server.close()
-        await self._connections.close()
+        await self._tasks.close()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections.serve(writer, self._relay(reader, writer))
+        self._tasks.serve(writer, self._relay(reader, writer))
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -25,12 +25,12 @@ from pathlib import Path
 
 from hunet.model import PeerError
 from hunet.node import wire
-from hunet.node.connections import Connections
 from hunet.node.discovery import Beacons, Sighting
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.publication import Publication, read_publication
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
+from hunet.node.tasks import Tasks
 from tests.node.company import Diary, Neighbour, neighbour, until
 
 __all__ = ["fuzz"]
@@ -250,8 +250,8 @@ async def false_sightings(rng: random.Random, victim: Neighbour) -> None:
         writer.write(_noise(rng))
         await _leave(rng, writer)
 
-    connections = Connections()
-    server = await asyncio.start_server(lambda _, writer: connections.serve(writer, answer(writer)), "127.0.0.1", 0)
+    tasks = Tasks()
+    server = await asyncio.start_server(lambda _, writer: tasks.serve(writer, answer(writer)), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     ears = Beacons([])
     for _ in range(rng.randrange(20)):
@@ -261,7 +261,7 @@ async def false_sightings(rng: random.Random, victim: Neighbour) -> None:
         victim.by_hand.sight(await ears.__anext__())
     await until(lambda: victim.by_hand._sightings.empty() and not victim._dialling)
     server.close()
-    await connections.close()
+    await tasks.close()
     victim.by_hand.sight(Sighting("127.0.0.1", port, rng.randbytes(8).hex()))  # where nobody is any more
 
 

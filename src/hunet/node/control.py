@@ -41,10 +41,10 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model import ConfigurationError, HunetError, OutputError, did_you_mean
 from hunet.node.bundles import read_bundle
-from hunet.node.connections import Connections
 from hunet.node.gateway import Gateway
 from hunet.node.node import DAY, Delivery, Node
 from hunet.node.publication import Group
+from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ class Control:
         self._node = node
         self._path = node.folder / "socket"
         self._stop = asyncio.Event()
-        self._clients = Connections()
+        self._clients = Tasks()
 
     async def __aenter__(self) -> Control:
         if len(os.fsencode(self._path)) > _LONGEST_PATH:

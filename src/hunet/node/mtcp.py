@@ -21,7 +21,7 @@ import cbor2
 
 from hunet.model.errors import ConfigurationError, OutputError, PeerError
 from hunet.node.bundles import LARGEST, Bundle, BundleError, read_bundle
-from hunet.node.connections import Connections
+from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -57,7 +57,7 @@ class MtcpPort:
         self.received = 0
         self.refused: Counter[str] = Counter()
         self._server: asyncio.Server | None = None
-        self._open = Connections()
+        self._open = Tasks()
 
     async def start(self) -> None:
         """Listen; ``port`` is then the port that was given, or the one that the system chose for 0."""

@@ -42,11 +42,11 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from hunet.model import ConfigurationError, HunetError, PeerError
-from hunet.node.connections import Connections
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
+from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Iterable
 
     from hunet.node.discovery import Discovery, Sighting
     from hunet.node.identity import Identity
@@ -152,8 +152,7 @@ class Neighbourhood:
         self._met: _Bounded[str, str] = _Bounded(limits.remembered)  # whom a sighting turned out to be
         self._retry: _Bounded[tuple[str, int], _Pause] = _Bounded(limits.remembered)
         self._penalties: _Bounded[str, _Pause] = _Bounded(limits.remembered)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._connections = Connections()
+        self._tasks = Tasks()
         self._server: asyncio.Server | None = None
         self._listener: Listener
 
@@ -170,7 +169,7 @@ class Neighbourhood:
                 self._discoveries = []
                 await self.close()
                 raise
-            self._spawn(self._look(discovery))
+            self._tasks.start(self._look(discovery))
 
     async def close(self) -> None:
         """Ends all links, with "closing" as the reason, and everything else."""
@@ -180,11 +179,7 @@ class Neighbourhood:
             await discovery.close()
         for link in self._links.values():
             link.reason = link.reason or "closing"
-        await self._connections.close()
-        while self._tasks:  # one of them may just have begun another
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -241,7 +236,7 @@ class Neighbourhood:
         ):
             self._dials.use()
             self._dialling.add(who)
-            self._spawn(self._dial(sighting, who))
+            self._tasks.start(self._dial(sighting, who))
 
     async def _dial(self, sighting: Sighting, who: str) -> None:
         address, link = (sighting.host, sighting.port), None
@@ -270,7 +265,7 @@ class Neighbourhood:
             writer.transport.abort()
         else:
             hands[host] += 1
-            self._connections.serve(writer, self._answer(reader, writer, host))
+            self._tasks.serve(writer, self._answer(reader, writer, host))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
         try:
@@ -367,7 +362,7 @@ class Neighbourhood:
     async def _serve(self, link: _Link) -> None:
         """A link from the first word about it to the last: whatever the listener hears of it, it hears from here."""
         device = link.session.device
-        alive = self._spawn(self._show_life(link))
+        alive = self._tasks.start(self._show_life(link))
         try:
             try:
                 self.book.saw(device, time.time())
@@ -434,17 +429,6 @@ class Neighbourhood:
             self._penalties[device] = _longer(
                 self._penalties.get(device), self._limits.penalty_seconds, _LONGEST_PENALTY
             )
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            _log.error("a mistake of ours", exc_info=task.exception())
 
 
 class _Allowance:

@@ -158,15 +158,14 @@ class InterestBook:
     def hear_relay(self, broker: Node, told: Relay) -> None:
         """A broker of the own community tells what its neighbouring communities want."""
         before = {community: row[broker] for community, row in self.relayed.items() if broker in row}
-        if before != dict(told.lists):
-            now = dict(told.lists)
+        now = dict(told.lists)
+        if before != now:
             for community in sorted({*before, *now}):
                 row = self.relayed.setdefault(community, {})
                 row.pop(broker, None)
                 if community in now:
                     row[broker] = now[community]
-                if before.get(community) != now.get(community):
-                    self._relayed_of.pop(community, None)
+                self._relayed_of.pop(community, None)
             self._remake("relayed")
 
     # What follows ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from hunet.node.connections import Connections
+from hunet.node.tasks import Tasks
 
 
 async def opened() -> tuple[asyncio.StreamWriter, socket.socket]:
@@ -24,13 +24,13 @@ async def wait() -> None:
 
 def test_a_task_that_never_began_leaves_no_connection() -> None:
     async def scene() -> None:
-        connections = Connections()
+        tasks = Tasks()
         writer, there = await opened()
-        connections.serve(writer, wait())
-        assert len(connections) == 1
-        await connections.close()
+        tasks.serve(writer, wait())
+        assert len(tasks) == 1
+        await tasks.close()
         assert writer.is_closing()
-        assert not len(connections)
+        assert not len(tasks)
         with there:
             assert await asyncio.to_thread(there.recv, 1) == b""
 
@@ -39,12 +39,12 @@ def test_a_task_that_never_began_leaves_no_connection() -> None:
 
 def test_nobody_is_let_in_any_more() -> None:
     async def scene() -> None:
-        connections = Connections()
-        await connections.close()
+        tasks = Tasks()
+        await tasks.close()
         writer, there = await opened()
-        connections.serve(writer, wait())
+        tasks.serve(writer, wait())
         assert writer.is_closing()
-        assert not len(connections)
+        assert not len(tasks)
         with there:
             assert await asyncio.to_thread(there.recv, 1) == b""
 
@@ -56,12 +56,12 @@ def test_work_that_fails_is_told_and_ends_its_connection(caplog: pytest.LogCaptu
         raise ZeroDivisionError("so it is")
 
     async def scene() -> None:
-        connections = Connections()
+        tasks = Tasks()
         writer, there = await opened()
-        connections.serve(writer, fail())
+        tasks.serve(writer, fail())
         with there:
             assert await asyncio.to_thread(there.recv, 1) == b""
-        await connections.close()
+        await tasks.close()
 
     with caplog.at_level(logging.ERROR):
         asyncio.run(scene())
@@ -70,16 +70,16 @@ def test_work_that_fails_is_told_and_ends_its_connection(caplog: pytest.LogCaptu
 
 def test_what_was_said_last_still_goes() -> None:
     async def scene() -> None:
-        connections = Connections()
+        tasks = Tasks()
         writer, there = await opened()
 
         async def say() -> None:
             writer.write(b"bye")
             writer.close()
 
-        connections.serve(writer, say())
+        tasks.serve(writer, say())
         with there:
             assert await asyncio.to_thread(there.recv, 9) == b"bye"
-        await connections.close()
+        await tasks.close()
 
     asyncio.run(scene())
