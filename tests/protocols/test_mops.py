@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hunet import Contacts, Links, Publication, Subscription, Workload, make_workload, make_world, run
 from hunet.model import ConfigurationError
@@ -113,6 +115,40 @@ def test_a_new_place_forgets_what_others_have_told() -> None:
     made = seven()
     made.place(structure_of(((7, 1, 0.9),)))
     assert (made.external, made.relayed, list(made.lists)) == ({}, {}, [7])
+
+
+TOPICS = st.sets(st.sampled_from("ABC"))
+TOLD = st.dictionaries(st.sampled_from("ABC"), st.sampled_from([0.3, 1.0, 1.7]), min_size=1).map(
+    lambda weights: tuple(sorted(weights.items()))
+)
+NEWS = st.one_of(
+    st.tuples(st.just("want"), TOPICS),
+    st.tuples(st.just("hear"), st.sampled_from([1, 3, 8]), TOPICS),
+    st.tuples(st.just("internal"), st.sampled_from([(2, 2), (2, 7), (9, 9)]), TOLD),
+    st.tuples(st.just("relay"), st.sampled_from([1, 8]), st.dictionaries(st.sampled_from([2, 9]), TOLD)),
+)
+
+
+@given(st.lists(NEWS, max_size=12))
+def test_weights_follow_all_that_was_heard_whenever_they_were_asked_for(news: list[tuple[Any, ...]]) -> None:
+    """A book makes anew only what follows from the news; one that is asked at the end for the first time agrees."""
+
+    def read(made: InterestBook) -> list[Any]:
+        return [made.for_itself(), made.for_neighbours(), made.for_outsiders(), made.told_outside(), made.told_inside()]
+
+    asked, silent = book(5), book(5)
+    for time, (kind, *told) in enumerate(news, start=1):
+        for made in (asked, silent):
+            if kind == "want":
+                made.want(told[0])
+            elif kind == "hear":
+                made.hear([InterestList(told[0], time, tuple(sorted(told[1])))])
+            elif kind == "internal":
+                made.hear_internal(told[0][1], Internal(told[0][0], told[1]))
+            else:
+                made.hear_relay(told[0], Relay(tuple(sorted(told[1].items()))))
+        read(asked)
+    assert read(asked) == read(silent)
 
 
 # On a table -----------------------------------------------------------------------------------------------------------

@@ -43,6 +43,8 @@ _FOLLOWS = {
     "relayed": ("ER", "Eq. 6"),
 }
 """What is made of the own interests, the community's lists, and what brokers elsewhere and here have told."""
+_FOLLOWS_FOR_ONE = {"external": ("E", "ER", "relay"), "relayed": ("R", "ER")}
+"""Of these, what is made for each community by itself, and only made anew for the one that was told of."""
 
 
 class InterestList(msgspec.Struct, frozen=True, gc=False):
@@ -107,10 +109,10 @@ class InterestBook:
         self.relayed: dict[Node, dict[Node, _Told]] = {}
         """For each of them, what brokers of the own community have told of it."""
         self.structure: Structure | None = None
-        self._external_of: dict[Node, Weights] = {}
-        self._relayed_of: dict[Node, Weights] = {}
         self._made: dict[str, Any] = {}
         """Sums and packets, as they were made when something that they follow from last changed."""
+        self._made_for: dict[str, dict[Node, Any]] = {}
+        """The same for each community by itself."""
 
     # What comes in --------------------------------------------------------------------------------------------------
 
@@ -124,8 +126,8 @@ class InterestBook:
     def weigh_by(self, structure: Structure) -> None:
         """The own place is as it was, but who is how close may have changed, and all weights with it."""
         self.structure = structure
-        self._external_of, self._relayed_of = {}, {}
         self._made.clear()
+        self._made_for.clear()
 
     def want(self, topics: set[Topic]) -> None:
         """The device's own interests."""
@@ -152,21 +154,21 @@ class InterestBook:
         brokers = self.external.setdefault(told.community, {})
         if brokers.get(broker) != told.weights:
             brokers[broker] = told.weights
-            self._external_of.pop(told.community, None)
-            self._remake("external")
+            self._remake("external", told.community)
 
     def hear_relay(self, broker: Node, told: Relay) -> None:
         """A broker of the own community tells what its neighbouring communities want."""
         before = {community: row[broker] for community, row in self.relayed.items() if broker in row}
         now = dict(told.lists)
-        if before != now:
-            for community in sorted({*before, *now}):
-                row = self.relayed.setdefault(community, {})
-                row.pop(broker, None)
-                if community in now:
-                    row[broker] = now[community]
-                self._relayed_of.pop(community, None)
-            self._remake("relayed")
+        changed = [community for community in sorted({*before, *now}) if before.get(community) != now.get(community)]
+        for community in changed:
+            row = self.relayed.setdefault(community, {})
+            if community in now:
+                row[broker] = now[community]
+            else:
+                del row[broker]
+        if changed:
+            self._remake("relayed", *changed)
 
     # What follows ---------------------------------------------------------------------------------------------------
 
@@ -184,18 +186,20 @@ class InterestBook:
 
     def external_of(self, community: Node) -> Weights:
         """E(A): the best that this broker can do for a community."""
-        if community not in self._external_of:
-            assert self.structure is not None
-            direct, rows = self.structure.graph.direct, self.external.get(community, {})
-            self._external_of[community] = _best((direct(self.node, broker), told) for broker, told in rows.items())
-        return self._external_of[community]
+        return self._once_for("E", community, self._external_of)
+
+    def _external_of(self, community: Node) -> Weights:
+        assert self.structure is not None
+        direct, rows = self.structure.graph.direct, self.external.get(community, {})
+        return _best((direct(self.node, broker), told) for broker, told in rows.items())
 
     def relayed_of(self, community: Node) -> Weights:
         """R(A): the same with the help of another broker of the own community."""
-        if community not in self._relayed_of:
-            rows = self.relayed.get(community, {})
-            self._relayed_of[community] = _best((self._closeness(broker), told) for broker, told in rows.items())
-        return self._relayed_of[community]
+        return self._once_for("R", community, self._relayed_of)
+
+    def _relayed_of(self, community: Node) -> Weights:
+        rows = self.relayed.get(community, {})
+        return _best((self._closeness(broker), told) for broker, told in rows.items())
 
     def external_sum(self) -> Weights:
         """E, Eq. 3."""
@@ -203,9 +207,13 @@ class InterestBook:
 
     def external_or_relayed(self) -> Weights:
         """ER, Eq. 4."""
-        return self._once("ER", lambda: _sum(map(self._better, sorted({*self.external, *self.relayed} - {self._home}))))
+        return self._once("ER", self._external_or_relayed)
 
-    def _better(self, community: Node) -> Weights:
+    def _external_or_relayed(self) -> Weights:
+        communities = sorted({*self.external, *self.relayed} - {self._home})
+        return _sum(self._once_for("ER", community, self._better_of) for community in communities)
+
+    def _better_of(self, community: Node) -> Weights:
         better = dict(self.external_of(community))
         for topic, weight in self.relayed_of(community).items():
             better[topic] = max(better.get(topic, 0.0), weight)
@@ -235,10 +243,10 @@ class InterestBook:
 
     def told_inside(self) -> Relay:
         """The external lists for brokers of the own community."""
-        return self._once("relay", lambda: Relay(tuple((a, self._told_of(a)) for a in sorted(self.external))))
+        return self._once("relay", lambda: Relay(tuple(map(self._told_of, sorted(self.external)))))
 
-    def _told_of(self, community: Node) -> _Told:
-        return tuple(sorted(self.external_of(community).items()))
+    def _told_of(self, community: Node) -> tuple[Node, _Told]:
+        return community, self._once_for("relay", community, lambda one: tuple(sorted(self.external_of(one).items())))
 
     def _self(self) -> Weights:
         return dict.fromkeys(sorted(self.own), 1.0)
@@ -265,9 +273,20 @@ class InterestBook:
         found: M = self._made[name]
         return found
 
-    def _remake(self, changed: str) -> None:
+    def _once_for(self, name: str, community: Node, make: Callable[[Node], M]) -> M:
+        """The same for one community."""
+        made = self._made_for.setdefault(name, {})
+        if community not in made:
+            made[community] = make(community)
+        found: M = made[community]
+        return found
+
+    def _remake(self, changed: str, *communities: Node) -> None:
         for name in _FOLLOWS[changed]:
             self._made.pop(name, None)
+        for community in communities:
+            for name in _FOLLOWS_FOR_ONE[changed]:
+                self._made_for.get(name, {}).pop(community, None)
 
 
 def _best(rows: Iterable[tuple[float, _Told]]) -> Weights:
