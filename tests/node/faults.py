@@ -89,8 +89,7 @@ class Relay:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
 
     async def close(self) -> None:
-        self._server.close()
-        await self._tasks.close()
+        await self._tasks.close(self._server)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._tasks.serve(writer, self._relay(reader, writer))

@@ -260,8 +260,7 @@ async def false_sightings(rng: random.Random, victim: Neighbour) -> None:
     while not ears._sightings.empty():
         victim.by_hand.sight(await ears.__anext__())
     await until(lambda: victim.by_hand._sightings.empty() and not victim._dialling)
-    server.close()
-    await tasks.close()
+    await tasks.close(server)
     victim.by_hand.sight(Sighting("127.0.0.1", port, rng.randbytes(8).hex()))  # where nobody is any more
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
+import warnings
 
 import pytest
 
@@ -49,6 +51,25 @@ def test_nobody_is_let_in_any_more() -> None:
             assert await asyncio.to_thread(there.recv, 1) == b""
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_who_comes_in_the_last_moment_is_hung_up_on(turns: int) -> None:
+    """However far the event loop has come with a connection when its server closes, nobody forgets it."""
+
+    async def scene() -> None:
+        tasks = Tasks()
+        server = await asyncio.start_server(lambda _, writer: tasks.serve(writer, wait()), "127.0.0.1", 0)
+        socket.create_connection(server.sockets[0].getsockname()).close()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await tasks.close(server)
+
+    with warnings.catch_warnings(record=True) as forgotten:
+        warnings.simplefilter("always")
+        asyncio.run(scene())
+        gc.collect()
+    assert not [str(one.message) for one in forgotten if issubclass(one.category, ResourceWarning)]
 
 
 def test_work_that_fails_is_told_and_ends_its_connection(caplog: pytest.LogCaptureFixture) -> None:

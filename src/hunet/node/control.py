@@ -87,9 +87,8 @@ class Control:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.close()
         self._path.unlink(missing_ok=True)
-        await self._clients.close()
+        await self._clients.close(self._server)
 
     async def stopped(self) -> None:
         """Wait until a client says stop."""

@@ -86,6 +86,7 @@ class Discovery(ABC):
     async def __anext__(self) -> Sighting:
         sighting = await self._sightings.get()
         if sighting is None:
+            self._sightings.put_nowait(None)  # an iteration that has ended stays so
             raise StopAsyncIteration
         return sighting
 

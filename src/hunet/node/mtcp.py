@@ -73,8 +73,7 @@ class MtcpPort:
         """Stop listening and end all connections."""
         if self._server is None:
             return
-        self._server.close()
-        await self._open.close()
+        await self._open.close(self._server)
         await self._server.wait_closed()
         self._server = None
 

@@ -173,13 +173,11 @@ class Neighbourhood:
 
     async def close(self) -> None:
         """Ends all links, with "closing" as the reason, and everything else."""
-        if self._server is not None:
-            self._server.close()
         for discovery in self._discoveries:
             await discovery.close()
         for link in self._links.values():
             link.reason = link.reason or "closing"
-        await self._tasks.close()
+        await self._tasks.close(self._server)
 
     @property
     def address(self) -> tuple[str, int]:

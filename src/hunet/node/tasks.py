@@ -1,7 +1,8 @@
 """What a part of a node does at the same time: its tasks, and the connections that they serve.
 
 A connection that was accepted ends with the task that serves it. That takes care: a task that is cancelled before its
-first step runs none of its code, and a server may hand over one more connection after it was closed.
+first step runs none of its code, and a server that is closed leaves a connection that has just come in, and is not
+handed over yet, to the garbage collector.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from functools import partial
 __all__ = ["Tasks"]
 
 _log = logging.getLogger(__name__)
+
+_TURNS_TO_COME_IN = 3
+"""How often an event loop turns from the arrival of a connection to the moment when its server hands it over."""
 
 
 class Tasks:
@@ -41,9 +45,15 @@ class Tasks:
         else:
             self.start(work).add_done_callback(partial(_hang_up, writer))
 
-    async def close(self) -> None:
-        """End all of them, and let no connection in any more."""
+    async def close(self, server: asyncio.Server | None = None) -> None:
+        """End all of them, and the server that hands connections over, if there is one."""
         self._closed = True
+        if server is not None:
+            for listening in server.sockets:
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+            for _ in range(_TURNS_TO_COME_IN):  # a server that closes at once forgets whom it is about to let in
+                await asyncio.sleep(0)
+            server.close()
         while self._tasks:  # one of them may just have begun another
             for task in self._tasks:
                 task.cancel()
