@@ -19,6 +19,7 @@ MOPS, NEIGHBORS, PUSH, PULL = "mops", "k-nearest", "push", "pull"
 SCHEMES = (PUSH, MOPS, NEIGHBORS, PULL)
 TRACES = {"infocom05": "Infocom 2005", "reality": "Reality", "campus": "campus"}
 FIGURES = {trace: f"figures-8-and-9-{trace}" for trace in TRACES}
+BROKERS = {trace: f"brokers-{trace}" for trace in TRACES}
 NOT_KNOWN = "the cause is not known"
 DAY = 86_400
 
@@ -50,6 +51,9 @@ def write_claims(page: Path, results: Path) -> None:
     recorded = {TRACES[t]: studies[f"as-recorded-{t}"] for t in TRACES if f"as-recorded-{t}" in studies}
     if recorded:
         replace_section(page, _recorded_table(recorded), "as recorded")
+    pruned = {TRACES[trace]: studies[study] for trace, study in BROKERS.items() if study in studies}
+    if pruned:
+        replace_section(page, _brokers_table(pruned), "brokers")
     if "relearning-reality" in studies:
         replace_section(page, _relearning_table(studies["relearning-reality"]), "relearning")
 
@@ -163,18 +167,36 @@ def _efficiency(studies: Studies) -> _Judgement:
 
 
 def _of_choices(studies: Studies) -> str:
-    """How the efficiencies change with what the paper leaves open."""
-    if _CHOICES not in studies:
-        return NOT_KNOWN
-    runs = studies[_CHOICES]
-    mops = [runs.at("efficiency", MOPS, default_weight=weight).text() for weight in (0.0, 1e-5)]
-    by_k = runs.along("efficiency", NEIGHBORS, "nearest")
-    return (
-        f"by the default weight brokers take what nobody near asks for: on Infocom 2005 MOPS has {mops[0]} without it, "
-        f"{mops[1]} with it; Neighbors has "
-        + ", ".join(f"{found.text()} at K = {nearest:g}" for nearest, found in by_k.items())
-        + ", and the paper does not tell its K"
-    )
+    """How the efficiencies change with what the paper leaves open, and with the number of brokers."""
+    why = []
+    for trace, runs in _pruned(studies):
+        few, many = (runs.at("efficiency", MOPS, pruning=share).text() for share in (_FEW, _MANY))
+        why.append(f"{TRACES[trace]} {few} with {_brokers(runs, _FEW)} instead of {many} with {_brokers(runs, _MANY)}")
+    if why:
+        why = [f"brokers are many: with B = {_FEW:g} instead of {_MANY:g} MOPS has on " + ", on ".join(why)]
+    if _CHOICES in studies:
+        runs = studies[_CHOICES]
+        mops = [runs.at("efficiency", MOPS, default_weight=weight).text() for weight in (0.0, 1e-5)]
+        by_k = runs.along("efficiency", NEIGHBORS, "nearest")
+        why.append(
+            "by the default weight brokers take what nobody near asks for: on Infocom 2005 MOPS has "
+            f"{mops[0]} without it, {mops[1]} with it"
+        )
+        why.append(
+            "Neighbors has "
+            + ", ".join(f"{found.text()} at K = {nearest:g}" for nearest, found in by_k.items())
+            + ", and the paper does not tell its K"
+        )
+    return "; ".join(why) or NOT_KNOWN
+
+
+def _pruned(studies: Studies) -> list[tuple[str, Runs]]:
+    """The studies with fewer brokers that have been run."""
+    return [(trace, studies[study]) for trace, study in BROKERS.items() if study in studies]
+
+
+def _brokers(runs: Runs, pruning: float) -> str:
+    return f"{runs.at(_observed('brokers'), MOPS, pruning=pruning).mean:.0f} brokers"
 
 
 def _threshold(studies: Studies) -> _Judgement:
@@ -192,7 +214,17 @@ def _threshold(studies: Studies) -> _Judgement:
         f"{sent[last].text(0)} at {last:g}, Neighbors {neighbors.text(0)}; lists {lists[min(lists)].text(0)} at "
         f"{min(lists):g}, {lists[last].text(0)} at {last:g}"
     )
-    return _Judgement(ours, _all_of(checks), "" if all(checks) else NOT_KNOWN)
+    why = NOT_KNOWN
+    if BROKERS["campus"] in studies:
+        pruned = studies[BROKERS["campus"]]
+        few, many = (pruned.at("relayed", MOPS, pruning=share).text(0) for share in (_FEW, _MANY))
+        alone = runs.at(_observed("brokers"), MOPS, threshold=min(sent), default_weight=1e-5).mean
+        why = (
+            "who has met somebody of another community is a gateway, and on our campus most have and stay brokers: at "
+            f"T = 0.5 {_brokers(pruned, _MANY)} make {many} forwardings, {_brokers(pruned, _FEW)} (with B = {_FEW:g}) "
+            f"{few}; at T = {min(sent):g} there are {alone:.0f}"
+        )
+    return _Judgement(ours, _all_of(checks), "" if all(checks) else why)
 
 
 def _default_weight(studies: Studies) -> _Judgement:
@@ -238,21 +270,20 @@ def _together(studies: Studies) -> _Judgement:
     """Utility times efficiency: the paper does not say how the two are to be taken together."""
     parts, checks = [], []
     for trace, study in FIGURES.items():
-        both = {
-            scheme: Interval.of(
-                u * e
-                for u, e in zip(
-                    studies[study].values("utility", scheme, ttl=DAY),
-                    studies[study].values("efficiency", scheme, ttl=DAY),
-                    strict=True,
-                )
-            )
-            for scheme in SCHEMES
-        }
+        both = {scheme: _product(studies[study], scheme, ttl=DAY) for scheme in SCHEMES}
         parts.append(f"{TRACES[trace]}: {_text(both)}")
         checks.append(_best(both) == MOPS)
-    why = "" if all(checks) else "the paper does not say how the two are weighed; see MO-7"
-    return _Judgement(f"utility times efficiency at 1 day, {'; '.join(parts)}", _all_of(checks), why)
+    why = "the paper does not say how the two are weighed; see MO-7"
+    few = [f"{TRACES[t]} {_product(runs, MOPS, pruning=_FEW).text()}" for t, runs in _pruned(studies)]
+    if few:
+        why += f"; with B = {_FEW:g} MOPS has {', '.join(few)}"
+    ours = f"utility times efficiency at 1 day, {'; '.join(parts)}"
+    return _Judgement(ours, _all_of(checks), "" if all(checks) else why)
+
+
+def _product(runs: Runs, scheme: str, **place: Any) -> Interval:
+    both = (runs.values(metric, scheme, **place) for metric in ("utility", "efficiency"))
+    return Interval.of(utility * efficiency for utility, efficiency in zip(*both, strict=True))
 
 
 class _Row(NamedTuple):
@@ -264,6 +295,8 @@ class _Row(NamedTuple):
 
 _ALL = tuple(FIGURES.values())
 _CHOICES = "efficiency-infocom05"
+_FEW, _MANY = 0.2, 0.8
+"""Thresholds B of pruning that leave few brokers, and the paper's."""
 _CLAIMS = (
     _Row(
         "MO-1",
@@ -354,6 +387,24 @@ def _recorded_table(studies: Studies) -> str:
     return "\n".join(lines)
 
 
+def _brokers_table(studies: Studies) -> str:
+    lines = [
+        "| | B | brokers | utility | efficiency | utility times efficiency | forwardings | delay (h) |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for trace, runs in studies.items():
+        for share in runs.along("utility", MOPS, "pruning"):
+            cells = [
+                runs.at(_observed("brokers"), MOPS, pruning=share).text(1),
+                *(runs.at(name, MOPS, pruning=share).text() for name in ("utility", "efficiency")),
+                _product(runs, MOPS, pruning=share).text(),
+                runs.at("relayed", MOPS, pruning=share).text(0),
+                runs.at("latency_avg", MOPS, pruning=share).text(2, 3600),
+            ]
+            lines.append(f"| {trace} | {share:g} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _relearning_table(runs: Runs) -> str:
     lines = [
         "| learning | new structure | utility | efficiency | delay (h) | forwardings | list forwardings "
@@ -382,7 +433,7 @@ def _relearning_table(runs: Runs) -> str:
 
 def _read(results: Path) -> Studies:
     names = sorted({name for row in _CLAIMS for name in row.studies} | {f"as-recorded-{trace}" for trace in TRACES})
-    names += [_CHOICES, "relearning-reality"]
+    names += [_CHOICES, *BROKERS.values(), "relearning-reality"]
     return {name: Runs.read(results / name) for name in names if has_runs(results / name)}
 
 
