@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import typer
+from rich.text import Text
 
 from hunet import Contacts, write_contacts
-from hunet.cli import main
+from hunet.cli import app, main
 
 RECORDS = [("a", "b", 0, 10), ("b", "c", 20, 30), ("c", "d", 40, 50)]
 
@@ -55,6 +58,20 @@ def test_help_teaches(hunet: Any) -> None:
     for command in ("run", "demo", "protocols", "world", "convert", "replay-log"):
         assert command in answer.out
     assert hunet("--version").out.startswith("hunet 0.")
+
+
+def test_help_shows_all_that_is_written(hunet: Any) -> None:
+    """Words in square brackets are markup to who draws the help, and would be missing from it."""
+
+    def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+        yield name, command
+        for part, below in getattr(command, "commands", {}).items():
+            yield from commands(below, f"{name} {part}")
+
+    for name, command in commands(typer.main.get_command(app), "hunet"):
+        for text in (command.help, *(getattr(option, "help", None) for option in command.params)):
+            assert not text or Text.from_markup(text).plain == text, name
+    assert "[default: (push)]" in hunet("run", "--help").out
 
 
 def test_help_imports_nothing_heavy() -> None:

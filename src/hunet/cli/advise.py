@@ -28,15 +28,15 @@ def advise(
     messages: Annotated[int, typer.Option(min=1, help="Publications in each run.")] = 300,
     topics: Annotated[int, typer.Option(min=1, help="Topics; everybody wants one of them.")] = 10,
     buffer: Annotated[
-        int | None, typer.Option(min=1, help="Messages that a device can hold. [default: any number]")
+        int | None, typer.Option(min=1, show_default="any number", help="Messages that a device can hold.")
     ] = None,
-    runs: Annotated[int | None, typer.Option(min=2, help=f"Runs of each candidate. [default: {_RUNS}]")] = None,
+    runs: Annotated[int | None, typer.Option(min=2, show_default=f"{_RUNS}", help="Runs of each candidate.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"One setting of each protocol, {_QUICK_RUNS} runs: a first idea.")
     ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path("advice"),
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="local[N], spark://HOST:PORT, ... [default: all cores]")
+        str | None, typer.Option(metavar="URL", show_default="all cores", help="local[N], spark://HOST:PORT, ...")
     ] = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
     as_json: Annotated[bool, typer.Option("--json", help="Print the advice as JSON, for programs.")] = False,

@@ -7,6 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hunet.cli.options import (
+    OUT,
+    SAID,
+    WHAT,
+    ContactsFile,
+    MessageCount,
+    ProtocolName,
+    PublicationsFile,
+    SubscriptionsFile,
+    WorldName,
+)
+
 if TYPE_CHECKING:
     from hunet.model import Contacts
     from hunet.node.emulation import Emulation
@@ -14,55 +26,35 @@ if TYPE_CHECKING:
 
 __all__ = ["emulate"]
 
-_WHAT, _LOAD, _HOW, _OUT = "What to replay", "What people say", "How", "Where results go"
+_HOW = "How"
 
 
 def emulate(
-    contacts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_WHAT,
-            help="Contact table (.parquet, .csv), The ONE's events, or the folder of an import.",
-        ),
-    ] = None,
-    world: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="Instead of a file: a world (see hunet world)."),
-    ] = None,
+    contacts: ContactsFile = None,
+    world: WorldName = None,
     begin: Annotated[
-        float | None, typer.Option("--from", metavar="SECONDS", rich_help_panel=_WHAT, help="Only from then on.")
+        float | None, typer.Option("--from", metavar="SECONDS", rich_help_panel=WHAT, help="Only from then on.")
     ] = None,
     end: Annotated[
-        float | None, typer.Option("--until", metavar="SECONDS", rich_help_panel=_WHAT, help="Only until then.")
+        float | None, typer.Option("--until", metavar="SECONDS", rich_help_panel=WHAT, help="Only until then.")
     ] = None,
     busiest: Annotated[
-        int | None, typer.Option(metavar="N", rich_help_panel=_WHAT, help="Only the N nodes with most contacts.", min=2)
+        int | None, typer.Option(metavar="N", rich_help_panel=WHAT, help="Only the N nodes with most contacts.", min=2)
     ] = None,
-    protocol: Annotated[str, typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="One of hunet protocols.")] = (
-        "push"
-    ),
+    protocol: ProtocolName = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            rich_help_panel=_WHAT,
+            rich_help_panel=WHAT,
             help="A parameter of the protocol, or workload.NAME, world.NAME; repeat as needed.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(rich_help_panel=_LOAD, help="Seed of a generated workload.")] = 1,
-    publications: Annotated[
-        str | None,
-        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="id,time,node,topic and if wanted size,ttl."),
-    ] = None,
-    subscriptions: Annotated[
-        str | None,
-        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="node,topic and if wanted from,until."),
-    ] = None,
-    messages: Annotated[
-        int | None, typer.Option(rich_help_panel=_LOAD, help="Publications of a generated workload. [default: 100]")
-    ] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=SAID, help="Seed of a generated workload.")] = 1,
+    publications: PublicationsFile = None,
+    subscriptions: SubscriptionsFile = None,
+    messages: MessageCount = None,
     pace: Annotated[
         float, typer.Option(rich_help_panel=_HOW, help="Seconds of the trace in a real one.", min=0.001)
     ] = 60.0,
@@ -71,8 +63,8 @@ def emulate(
         typer.Option(
             "--namespaces/--loopback",
             rich_help_panel=_HOW,
-            help="Devices in network namespaces with cables between them, or all on loopback. "
-            "[default: namespaces where the user may]",
+            show_default="namespaces where the user may",
+            help="Devices in network namespaces with cables between them, or all on loopback.",
         ),
     ] = None,
     meeting: Annotated[
@@ -80,16 +72,16 @@ def emulate(
         typer.Option(
             metavar="SECONDS",
             rich_help_panel=_HOW,
-            help="Real seconds that two devices may take to meet or to notice that they parted. "
-            "[default: 2 on loopback, 5 in namespaces]",
+            show_default="2 on loopback, 5 in namespaces",
+            help="Real seconds that two devices may take to meet or to notice that they parted.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", rich_help_panel=_OUT, help="Write all of it as JSON."),
+        typer.Option("--out", "-o", metavar="FILE", rich_help_panel=OUT, help="Write all of it as JSON."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the comparison as JSON, for programs.")
+        bool, typer.Option("--json", rich_help_panel=OUT, help="Print the comparison as JSON, for programs.")
     ] = False,
 ) -> None:
     """Replay contacts over real nodes, one process each, faster than they were, and compare with the simulator.
@@ -134,14 +126,14 @@ def emulate(
     patience = meeting if meeting is not None else 5.0 if cables else 2.0
     with progress_bar("emulation") as progress:
         real = asyncio.run(
-            play(met, workload, protocol, given.parameters, pace=pace, namespaces=cables, progress=progress)
+            play(met, workload, given.protocol, given.parameters, pace=pace, namespaces=cables, progress=progress)
         )
     agreement = compare(
         met,
         workload,
         real.events,
         {(each.publication, each.node): each.time for each in real.deliveries},
-        protocol,
+        given.protocol,
         slowest=patience * pace,
         seed=seed,
         **given.parameters,

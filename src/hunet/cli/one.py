@@ -16,7 +16,8 @@ def from_one(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the study and its files.")],
     runs: Annotated[
-        str | None, typer.Option(metavar="N|A:B", help="Run indices, as for The ONE's -b. [default: all that differ]")
+        str | None,
+        typer.Option(metavar="N|A:B", show_default="all that differ", help="Run indices, as for The ONE's -b."),
     ] = None,
     ignore_unknown: Annotated[
         bool, typer.Option("--ignore-unknown", help="List what hunet has not as warnings, and go on without it.")

@@ -19,7 +19,7 @@ def replay(
         typer.Option(metavar="FILE", help="The contacts that it was on; not needed if they came from a world."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page [default: RUN/replay.html].")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", show_default="RUN/replay.html", help="The page.")
     ] = None,
 ) -> None:
     """Write a page that plays a run: people, contacts, and the journey of any message from hand to hand.

@@ -25,7 +25,7 @@ _QUICK = 2
 
 
 def reproduce(
-    system: Annotated[str | None, typer.Argument(help="Only this one [default: all].")] = None,
+    system: Annotated[str | None, typer.Argument(show_default="all", help="Only this one.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path("results"),
     studies: Annotated[Path, typer.Option(metavar="DIR", help="The project's study files.")] = Path("studies"),
     docs: Annotated[Path, typer.Option(metavar="DIR", help="The pages to write tables into.")] = Path("docs"),
@@ -33,7 +33,7 @@ def reproduce(
         bool, typer.Option("--quick", help=f"{_QUICK} repetitions; a full run goes on from them.")
     ] = False,
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="local[N], spark://HOST:PORT, ... [default: all cores]")
+        str | None, typer.Option(metavar="URL", show_default="all cores", help="local[N], spark://HOST:PORT, ...")
     ] = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
 ) -> None:

@@ -8,90 +8,80 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hunet.cli.options import (
+    OUT,
+    SAID,
+    WHAT,
+    ContactsFile,
+    MessageCount,
+    ProtocolName,
+    PublicationsFile,
+    SubscriptionsFile,
+    WorldName,
+)
+
 if TYPE_CHECKING:
     from hunet.cli.settings import Settings
     from hunet.simulation import Result
 
 __all__ = ["run"]
 
-_WHAT, _LOAD, _OUT = "What to run", "What people say, and what can go wrong", "Where results go"
-_SPARK = "On Spark"
+_WRONG, _SPARK = "What can go wrong", "On Spark"
 
 
 def run(
-    contacts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel=_WHAT,
-            help="Contact table (.parquet, .csv), The ONE's events, or the folder of an import.",
-        ),
-    ] = None,
-    world: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="Instead of a file: a world (see hunet world)."),
-    ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", rich_help_panel=_WHAT, help="One of hunet protocols. [default: push]"),
-    ] = None,
+    contacts: ContactsFile = None,
+    world: WorldName = None,
+    protocol: ProtocolName = None,
     seed: Annotated[
-        int | None, typer.Option(rich_help_panel=_WHAT, help="Seed of everything random. [default: 1]")
+        int | None, typer.Option(rich_help_panel=WHAT, show_default="1", help="Seed of everything random.")
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            rich_help_panel=_WHAT,
+            rich_help_panel=WHAT,
             help="A parameter of the protocol, or workload.NAME, links.NAME, world.NAME; repeat as needed.",
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", rich_help_panel=_WHAT, help="TOML file with any of this; options win."),
+        typer.Option(metavar="FILE", rich_help_panel=WHAT, help="TOML file with any of this; options win."),
     ] = None,
-    publications: Annotated[
-        str | None,
-        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="id,time,node,topic and if wanted size,ttl."),
-    ] = None,
-    subscriptions: Annotated[
-        str | None,
-        typer.Option(metavar="CSV", rich_help_panel=_LOAD, help="node,topic and if wanted from,until."),
-    ] = None,
-    messages: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=_LOAD, help="Publications of a generated workload. [default: 100]"),
-    ] = None,
+    publications: PublicationsFile = None,
+    subscriptions: SubscriptionsFile = None,
+    messages: MessageCount = None,
     topics: Annotated[
-        int | None, typer.Option(rich_help_panel=_LOAD, help="Topics of a generated workload. [default: 10]")
+        int | None, typer.Option(rich_help_panel=SAID, show_default="10", help="Topics of a generated workload.")
     ] = None,
     ttl: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", rich_help_panel=_LOAD, help="Life of generated messages."),
+        typer.Option(metavar="SECONDS", rich_help_panel=SAID, help="Life of generated messages."),
     ] = None,
     rate: Annotated[
         str | None,
         typer.Option(
             metavar="RATE",
-            rich_help_panel=_LOAD,
-            help="What a link carries: a number with messages/s, bits/s, kbits/s or Mbits/s. [default: unlimited]",
+            rich_help_panel=_WRONG,
+            show_default="unlimited",
+            help="What a link carries: a number with messages/s, bits/s, kbits/s or Mbits/s.",
         ),
     ] = None,
     loss: Annotated[
-        float | None, typer.Option(rich_help_panel=_LOAD, help="Probability that a link loses a packet.")
+        float | None, typer.Option(rich_help_panel=_WRONG, help="Probability that a link loses a packet.")
     ] = None,
     crash: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NODE@TIME[+DOWN]",
-            rich_help_panel=_LOAD,
+            rich_help_panel=_WRONG,
             help="A device that forgets everything, and is back after DOWN seconds; repeat as needed.",
         ),
     ] = None,
     train: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", rich_help_panel=_LOAD, help="Share of the trace in which protocols only watch."),
+        typer.Option(metavar="SHARE", rich_help_panel=WHAT, help="Share of the trace in which protocols only watch."),
     ] = None,
     shards: Annotated[
         int | None,
@@ -107,16 +97,16 @@ def run(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", rich_help_panel=_OUT, help="Folder for summary.json and tables."),
+        typer.Option("--out", "-o", metavar="DIR", rich_help_panel=OUT, help="Folder for summary.json and tables."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the summary as JSON, for programs.")
+        bool, typer.Option("--json", rich_help_panel=OUT, help="Print the summary as JSON, for programs.")
     ] = False,
     log: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            rich_help_panel=_OUT,
+            rich_help_panel=OUT,
             help="Write every event and action as JSON lines (.jsonl, .jsonl.gz); see hunet replay-log.",
         ),
     ] = None,

@@ -20,7 +20,7 @@ def study(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")],
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="local[N], spark://HOST:PORT, ... [default: all cores]")
+        str | None, typer.Option(metavar="URL", show_default="all cores", help="local[N], spark://HOST:PORT, ...")
     ] = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
     as_json: Annotated[bool, typer.Option("--json", help="Print how it went as JSON, for programs.")] = False,

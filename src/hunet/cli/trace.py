@@ -14,7 +14,9 @@ app = typer.Typer(no_args_is_help=True, help="Import contact logs and look at th
 _CLEANING, _SPARK, _OUT = "Cleaning", "Spark", "Where results go"
 _Master = Annotated[
     str | None,
-    typer.Option(metavar="URL", rich_help_panel=_SPARK, help="local[N], spark://HOST:PORT, ... [default: all cores]"),
+    typer.Option(
+        metavar="URL", rich_help_panel=_SPARK, show_default="all cores", help="local[N], spark://HOST:PORT, ..."
+    ),
 ]
 _Memory = Annotated[str, typer.Option(rich_help_panel=_SPARK, help="Java heap of the driver and of each executor.")]
 _Json = Annotated[bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the figures as JSON, for programs.")]
@@ -29,7 +31,7 @@ def import_(
     ],
     out: _Out,
     format_: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help="One of hunet trace formats. [default: guessed]")
+        str | None, typer.Option("--format", metavar="NAME", show_default="guessed", help="One of hunet trace formats.")
     ] = None,
     files: Annotated[str, typer.Option(metavar="PATTERN", help="Of a folder, only files that match this.")] = "*",
     column: Annotated[
@@ -42,7 +44,8 @@ def import_(
         typer.Option(
             metavar="WHO",
             rich_help_panel=_CLEANING,
-            help="Who takes part: all, scanners, or numbers such as 1-41. [default: the format's rule]",
+            show_default="the format's rule",
+            help="Who takes part: all, scanners, or numbers such as 1-41.",
         ),
     ] = None,
     reversed_: Annotated[
@@ -52,7 +55,10 @@ def import_(
     gap: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", rich_help_panel=_CLEANING, help="Join contacts this far apart. [default: the format's]"
+            metavar="SECONDS",
+            rich_help_panel=_CLEANING,
+            show_default="the format's",
+            help="Join contacts this far apart.",
         ),
     ] = None,
     extend: Annotated[
@@ -164,17 +170,19 @@ def pairs(
     trace: _Trace,
     out: _Out,
     since: Annotated[
-        float | None, typer.Option("--from", help="First second of the window. [default: the trace's]")
+        float | None, typer.Option("--from", show_default="the trace's", help="First second of the window.")
     ] = None,
-    until: Annotated[float | None, typer.Option(help="Last second of the window. [default: the trace's]")] = None,
+    until: Annotated[float | None, typer.Option(show_default="the trace's", help="Last second of the window.")] = None,
     edges: Annotated[
         str, typer.Option(help="Separations at the window's edges: both, inner+trailing, inner.")
     ] = "both",
-    sigma: Annotated[float | None, typer.Option(help="σ of the closeness (s). [default: mean separation]")] = None,
-    many: Annotated[float | None, typer.Option(help="More contacts than this are many. [default: the mean]")] = None,
-    long: Annotated[float | None, typer.Option(help="More contact time (s) is long. [default: the mean]")] = None,
+    sigma: Annotated[float | None, typer.Option(show_default="mean separation", help="σ of the closeness (s).")] = None,
+    many: Annotated[
+        float | None, typer.Option(show_default="the mean", help="More contacts than this are many.")
+    ] = None,
+    long: Annotated[float | None, typer.Option(show_default="the mean", help="More contact time (s) is long.")] = None,
     fit: Annotated[
-        str | None, typer.Option(metavar="LOW:HIGH", help="Range of the power law (s). [default: found]")
+        str | None, typer.Option(metavar="LOW:HIGH", show_default="found", help="Range of the power law (s).")
     ] = None,
     master: _Master = None,
     memory: _Memory = "2g",
@@ -212,16 +220,18 @@ def pairs(
 def graph(
     trace: _Trace,
     out: _Out,
-    window: Annotated[float | None, typer.Option(metavar="SECONDS", help="Length of a window. [default: all]")] = None,
+    window: Annotated[
+        float | None, typer.Option(metavar="SECONDS", show_default="all", help="Length of a window.")
+    ] = None,
     step: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="From one window to the next. [default: its length]")
+        float | None, typer.Option(metavar="SECONDS", show_default="its length", help="From one window to the next.")
     ] = None,
     weight: Annotated[str, typer.Option(help="What an edge weighs: duration or contacts.")] = "duration",
     least_contacts: Annotated[int, typer.Option(help="An edge needs this many contacts.")] = 1,
     least_duration: Annotated[float, typer.Option(help="An edge needs this much contact time (s).")] = 0.0,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="Communities by k-clique, girvan-newman, modularity; repeat. [default: the first two]"),
+        typer.Option(show_default="the first two", help="Communities by k-clique, girvan-newman, modularity; repeat."),
     ] = None,
     k: Annotated[int, typer.Option(help="Size of the cliques.")] = 3,
     master: _Master = None,

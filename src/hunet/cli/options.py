@@ -1,0 +1,51 @@
+"""Options that several commands have, described once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "OUT",
+    "SAID",
+    "WHAT",
+    "ContactsFile",
+    "MessageCount",
+    "ProtocolName",
+    "PublicationsFile",
+    "SubscriptionsFile",
+    "WorldName",
+]
+
+WHAT, SAID, OUT = "What to run", "What people say", "Where results go"
+"""Headings of the help."""
+
+ContactsFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        rich_help_panel=WHAT,
+        help="Contact table (.parquet, .csv), The ONE's events, or the folder of an import.",
+    ),
+]
+WorldName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel=WHAT, help="Instead of a file: a world (see hunet world)."),
+]
+ProtocolName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel=WHAT, show_default="push", help="One of hunet protocols."),
+]
+PublicationsFile = Annotated[
+    str | None,
+    typer.Option(metavar="CSV", rich_help_panel=SAID, help="id,time,node,topic and if wanted size,ttl."),
+]
+SubscriptionsFile = Annotated[
+    str | None,
+    typer.Option(metavar="CSV", rich_help_panel=SAID, help="node,topic and if wanted from,until."),
+]
+MessageCount = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=SAID, show_default="100", help="Publications of a generated workload."),
+]
