@@ -273,8 +273,10 @@ class Catalogue:
             return messages & -messages
         return 1 << min(members(messages), key=lambda number: (self._messages[number].created, number))
 
-    def soonest(self, messages: MessageSet) -> MessageSet:
+    def soonest(self, messages: MessageSet, first: int = 0) -> MessageSet:
         """Of a set, the message that expires first, as a set of one; of equal expiry, the one numbered first.
+
+        The numbers of the set count from ``first`` (see :meth:`alive`), that of the answer from 0.
 
         >>> catalogue = Catalogue()
         >>> late = catalogue.add("m1", "news", publisher=0, created=0.0, ttl=90)
@@ -283,8 +285,8 @@ class Catalogue:
         True
         """
         if self._dies_in_order or not messages:
-            return messages & -messages
-        return 1 << min(members(messages), key=lambda number: (self._messages[number].expires, number))
+            return (messages & -messages) << first
+        return 1 << min(members(messages << first), key=lambda number: (self._messages[number].expires, number))
 
     def _by_age(self, messages: MessageSet) -> list[int]:
         return sorted(members(messages), key=lambda number: (self._messages[number].created, number))

@@ -123,7 +123,7 @@ class Carrier(Protocol):
         if isinstance(packet, Seen):
             self.known[peer] = packet.messages
             # Most who meet have met the same messages: nothing to offer, and one comparison says so.
-            if packet.messages != self.seen and self.offers(peer, now) & ~packet.messages:
+            if packet.messages != self.seen and _without(self.offers(peer, now), packet.messages):
                 self.driver.wake(peer)
         elif isinstance(packet, Have):
             if peer in self.known:
@@ -139,7 +139,7 @@ class Carrier(Protocol):
         known = self.known.get(peer)
         if known is None:  # it has not greeted yet
             return None
-        offers = self.offers(peer, now) & ~known
+        offers = _without(self.offers(peer, now), known)
         return self.packet(self.driver.messages.newest(offers, room), peer) if offers else None
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
@@ -180,7 +180,9 @@ class Carrier(Protocol):
                 if limit is not None and hops >= limit:
                     far |= 1 << number
         self._deliver(new)
-        keep = self.keeps(new, packet) & ~far
+        keep = self.keeps(new, packet)
+        if far:
+            keep = _without(keep, far)
         if keep:
             self._store(keep, now)
 
@@ -194,12 +196,12 @@ class Carrier(Protocol):
     def _store(self, messages: MessageSet, now: float) -> None:
         stayed = self.buffer.add(messages, now)
         for neighbour, known in self.known.items():
-            if stayed & ~known:
+            if stayed & known != stayed:
                 self.driver.wake(neighbour)
 
     def _deliver(self, messages: MessageSet) -> None:
         wanted = messages & self.wanted(self.topics)
-        mine = wanted & ~self.delivered if wanted else 0
+        mine = _without(wanted, self.delivered) if wanted else 0
         if mine:
             self.delivered |= mine
             for message in map(self.driver.messages.__getitem__, members(mine)):
@@ -210,3 +212,8 @@ class Carrier(Protocol):
         self._greeting = ()
         if self.tells_interests and self.known:
             self.driver.broadcast(Interests(tuple(sorted(self.topics))))
+
+
+def _without(messages: MessageSet, others: MessageSet) -> MessageSet:
+    """``messages & ~others``, in less time: the complement of a large set is one more number of its size."""
+    return messages ^ (messages & others)

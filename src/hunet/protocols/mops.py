@@ -340,7 +340,7 @@ class Mops(WeightedCarrier):
 
     def gives(self, peer: Node, now: float) -> MessageSet:  # noqa: ARG002
         held = self.buffer.held(now)
-        return held ^ (held & self.only_carried)
+        return held ^ (held & self.only_carried) if self.only_carried else held
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         if peer not in self.wants or peer not in self.known:
@@ -418,7 +418,8 @@ class Mops(WeightedCarrier):
         waiting = self.errands.by(peer)
         if not waiting:
             return 0
-        due = waiting & self.buffer.held(now) & ~self.known[peer]
+        due = waiting & self.buffer.held(now)
+        due ^= due & self.known[peer]
         for number in members(waiting ^ due):
             self._served(number, peer)
         return due

@@ -101,7 +101,7 @@ class WeightedCarrier(Carrier):
             return 0
         # Numbers count from the first message that is still alive, which keeps the sets short.
         first, by_topic = self.driver.messages.alive(now)
-        left = self._lacking(peer, now) >> first
+        left = self._lacking(peer, now, first)
         chosen = tier = 0
         weight_of_tier = 0.0
         for topic, weight in wants.weights:
@@ -124,26 +124,27 @@ class WeightedCarrier(Carrier):
         wants = self.wants.get(peer)
         if wants is None or not wants.default:
             return 0
-        left = self._lacking(peer, now)
-        if not left:
-            return 0
-        for topic, _ in wants.weights:
-            left &= ~self.driver.messages.on_topic(topic)
-        return self._soonest(left, 0, room)
+        first, by_topic = self.driver.messages.alive(now)
+        left = self._lacking(peer, now, first)
+        for topic, _ in wants.weights if left else ():
+            left ^= left & by_topic.get(topic, 0)
+        return self._soonest(left, first, room)
 
-    def _lacking(self, peer: Node, now: float) -> MessageSet:
+    def _lacking(self, peer: Node, now: float, first: int) -> MessageSet:
+        """What this device could give to a neighbour that lacks it, in numbers that count from ``first``."""
         known = self.known.get(peer)
         if known is None:  # it has not greeted yet
             return 0
-        mine = self.gives(peer, now)
-        return mine ^ (mine & known)
+        mine = self.gives(peer, now) >> first
+        return mine ^ (mine & known >> first)
 
     def _soonest(self, messages: MessageSet, first: int, room: int) -> MessageSet:
         """The ``room`` messages that expire first, of a set whose numbers count from ``first``."""
-        messages <<= first
         if messages.bit_count() <= room:
-            return messages
+            return messages << first
         chosen = 0
         for _ in range(room):
-            chosen |= self.driver.messages.soonest(messages ^ chosen)
+            soonest = self.driver.messages.soonest(messages, first)
+            chosen |= soonest
+            messages ^= soonest >> first
         return chosen

@@ -197,8 +197,8 @@ class Engine:
 
     def advance(self, time: float, rank: int) -> None:
         """Do everything on the agenda that comes before (time, rank)."""
-        agenda = self.agenda
-        while agenda and agenda[0][:2] < (time, rank):
+        agenda, limit = self.agenda, (time, rank)
+        while agenda and agenda[0] < limit:  # a longer tuple that begins like the limit is not below it
             self.now, _, number, call, argument = heappop(agenda)
             call(number, argument)
             self.settle()
@@ -495,7 +495,10 @@ class Engine:
         if isinstance(packet, Control):
             return packet.size
         assert isinstance(packet, Data)
-        return sum(self.messages[number].size for number in members(packet.messages))
+        size = 0
+        for number in members(packet.messages):
+            size += self.messages[number].size
+        return size
 
     def _arrive_out_of_band(self, _: int, sent: tuple[Node, Node, Packet]) -> None:
         sender, receiver, packet = sent
