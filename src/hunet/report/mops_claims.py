@@ -126,7 +126,8 @@ def _infocom(studies: Studies) -> _Judgement:
     checks = [len(above) == 2, _best(short) == PUSH, _best(long) == MOPS]
     ours = f"1 hour: {_text(short)}; 3 days: {_text(long)}; all utilities at 1 day above those on "
     ours += " and ".join(TRACES[trace] for trace in above) or "neither of the others"
-    return _Judgement(ours, _all_of(checks), _bandwidth(runs) if _best(long) != MOPS else "")
+    why = "" if all(checks) else NOT_KNOWN if _best(long) == MOPS else _bandwidth(runs)
+    return _Judgement(ours, _all_of(checks), why)
 
 
 def _campus(studies: Studies) -> _Judgement:
