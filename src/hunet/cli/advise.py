@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hunet.cli.options import SparkMaster
 from hunet.cli.progress import progress_of_runs
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def advise(
         bool, typer.Option("--quick", help=f"One setting of each protocol, {_QUICK_RUNS} runs: a first idea.")
     ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path("advice"),
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", show_default="all cores", help="local[N], spark://HOST:PORT, ...")
-    ] = None,
+    master: SparkMaster = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
     as_json: Annotated[bool, typer.Option("--json", help="Print the advice as JSON, for programs.")] = False,
 ) -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "MessageCount",
     "ProtocolName",
     "PublicationsFile",
+    "SparkMaster",
     "SubscriptionsFile",
     "WorldName",
 ]
@@ -48,4 +49,8 @@ SubscriptionsFile = Annotated[
 MessageCount = Annotated[
     int | None,
     typer.Option(rich_help_panel=SAID, show_default="100", help="Publications of a generated workload."),
+]
+SparkMaster = Annotated[
+    str | None,
+    typer.Option(metavar="URL", show_default="all cores", help="local[N], spark://HOST:PORT, ..."),
 ]

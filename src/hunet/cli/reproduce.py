@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hunet.cli.options import SparkMaster
 from hunet.cli.progress import progress_of_runs
 
 __all__ = ["SYSTEMS", "reproduce"]
@@ -32,9 +33,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{_QUICK} repetitions; a full run goes on from them.")
     ] = False,
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", show_default="all cores", help="local[N], spark://HOST:PORT, ...")
-    ] = None,
+    master: SparkMaster = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
 ) -> None:
     """Run the studies of a paper (hours, if not --quick) and write the tables of its page from the results.

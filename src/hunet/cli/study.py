@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hunet.cli.options import SparkMaster
 from hunet.cli.progress import progress_of_runs
 
 __all__ = ["study"]
@@ -19,9 +20,7 @@ def study(
         Path, typer.Argument(metavar="FILE.toml", help="Traces or worlds, protocols, values, repetitions.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")],
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", show_default="all cores", help="local[N], spark://HOST:PORT, ...")
-    ] = None,
+    master: SparkMaster = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
     as_json: Annotated[bool, typer.Option("--json", help="Print how it went as JSON, for programs.")] = False,
 ) -> None:
