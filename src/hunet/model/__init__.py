@@ -11,7 +11,18 @@ from hunet.model.errors import (
     did_you_mean,
 )
 from hunet.model.matching import matching_score, weighted_terms
-from hunet.model.messages import Catalogue, Message, MessageSet, Node, NodeList, NodeSet, PerMessage, Topic, members
+from hunet.model.messages import (
+    Catalogue,
+    Message,
+    MessageSet,
+    Node,
+    NodeList,
+    NodeSet,
+    PerMessage,
+    Topic,
+    members,
+    without,
+)
 from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
 from hunet.model.workload import Publication, Subscription, Workload
 
@@ -44,4 +55,5 @@ __all__ = [
     "members",
     "natural_order",
     "weighted_terms",
+    "without",
 ]

@@ -18,7 +18,18 @@ from hunet.model.matching import matching_score, weighted_terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Catalogue", "Message", "MessageSet", "Node", "NodeList", "NodeSet", "PerMessage", "Topic", "members"]
+__all__ = [
+    "Catalogue",
+    "Message",
+    "MessageSet",
+    "Node",
+    "NodeList",
+    "NodeSet",
+    "PerMessage",
+    "Topic",
+    "members",
+    "without",
+]
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
@@ -89,6 +100,15 @@ def members(messages: MessageSet) -> Sequence[int]:
 
 
 _last_members: tuple[MessageSet, Sequence[int]] = (0, [])
+
+
+def without(messages: MessageSet, others: MessageSet) -> MessageSet:
+    """``messages & ~others``, in less time: the complement of a large set is one more number of its size.
+
+    >>> bin(without(0b1011, 0b0110))
+    '0b1001'
+    """
+    return messages ^ (messages & others)
 
 
 _STEP = 32

@@ -41,7 +41,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members
+from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
 from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Seen
 from hunet.protocols.mops_errands import Errand, Errands
 from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
@@ -340,7 +340,7 @@ class Mops(WeightedCarrier):
 
     def gives(self, peer: Node, now: float) -> MessageSet:  # noqa: ARG002
         held = self.buffer.held(now)
-        return held ^ (held & self.only_carried) if self.only_carried else held
+        return without(held, self.only_carried) if self.only_carried else held
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         if peer not in self.wants or peer not in self.known:
@@ -418,8 +418,7 @@ class Mops(WeightedCarrier):
         waiting = self.errands.by(peer)
         if not waiting:
             return 0
-        due = waiting & self.buffer.held(now)
-        due ^= due & self.known[peer]
+        due = without(waiting & self.buffer.held(now), self.known[peer])
         for number in members(waiting ^ due):
             self._served(number, peer)
         return due

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Topic
+from hunet.model import Message, MessageSet, Node, Topic, without
 from hunet.protocols.carrier import BufferParameters, Carrier
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Seen
 
@@ -127,7 +127,7 @@ class WeightedCarrier(Carrier):
         first, by_topic = self.driver.messages.alive(now)
         left = self._lacking(peer, now, first)
         for topic, _ in wants.weights if left else ():
-            left ^= left & by_topic.get(topic, 0)
+            left = without(left, by_topic.get(topic, 0))
         return self._soonest(left, first, room)
 
     def _lacking(self, peer: Node, now: float, first: int) -> MessageSet:
@@ -135,8 +135,7 @@ class WeightedCarrier(Carrier):
         known = self.known.get(peer)
         if known is None:  # it has not greeted yet
             return 0
-        mine = self.gives(peer, now) >> first
-        return mine ^ (mine & known >> first)
+        return without(self.gives(peer, now) >> first, known >> first)
 
     def _soonest(self, messages: MessageSet, first: int, room: int) -> MessageSet:
         """The ``room`` messages that expire first, of a set whose numbers count from ``first``."""
