@@ -144,7 +144,7 @@ def _remarks(module: Any) -> dict[str, str]:
     tree = ast.parse(inspect.getsource(module))
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hunet."):
-            names = {alias.name for alias in node.names} & set(module.__all__)
+            names = {alias.name for alias in node.names} & set(getattr(module, "__all__", ()))
             if names:
                 theirs = _remarks(import_module(str(node.module)))
                 found |= {name: theirs[name] for name in names if name in theirs}

@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import HunetError
+from hunet.node.bundle_bytes import BundleError, Crc
 from hunet.node.bundles import (
     NOBODY,
     Block,
     BlockFlag,
     BlockKind,
     Bundle,
-    BundleError,
     BundleFlag,
-    Crc,
     bundle_age,
     dtn_time,
     hop_count,

@@ -20,17 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunet.node.bundles import (
-    NOBODY,
-    Block,
-    Bundle,
-    Crc,
-    bundle_age,
-    hop_count,
-    payload,
-    previous_node,
-    read_bundle,
-)
+from hunet.node.bundle_bytes import Crc
+from hunet.node.bundles import NOBODY, Block, Bundle, bundle_age, hop_count, payload, previous_node, read_bundle
 from hunet.node.gateway import Gateway, bundle_of
 from hunet.node.mtcp import MtcpPort, send_bundles
 from hunet.node.node import Node

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import ConfigurationError, InputError
+from hunet.node.bundle_bytes import BundleError
 from hunet.node.bundles import (
     Block,
     BlockFlag,
     BlockKind,
     Bundle,
-    BundleError,
     BundleFlag,
     bundle_age,
     dtn_time,

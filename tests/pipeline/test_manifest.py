@@ -175,7 +175,8 @@ def test_rosters(spark: SparkSession, shared: Path) -> None:
     """NUS: the pair contacts that its rosters imply (importing all of them is part of the benchmark)."""
     from pyspark.sql import functions as sf
 
-    from hunet.pipeline.formats import FORMATS, Reading
+    from hunet.pipeline.formats import FORMATS
+    from hunet.pipeline.formats.format import Reading
     from hunet.pipeline.meetings import check_stays
     from hunet.pipeline.sources import find_files, read_head, read_lines
 

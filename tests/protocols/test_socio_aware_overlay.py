@@ -16,12 +16,13 @@ from hunet import Contacts, HunetError, Links, Publication, Subscription, Worklo
 from hunet.model import Catalogue, NodeSet
 from hunet.protocols.codec import decode, encode
 from hunet.protocols.frozen_communities import FrozenCommunity, freeze, with_loners
-from hunet.protocols.socio_aware_overlay import DetectionParameters, Place
+from hunet.protocols.socio_aware_overlay import Place
 from hunet.protocols.socio_aware_packets import BrokerNews, CommunityNews, Direct, Handed, SubscriptionNews
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
 from hunet.social.broker_directory import BrokerDirectory, Entry
 from hunet.social.detection import detect
+from hunet.social.local_community import DetectionParameters
 from hunet.social.subscription_list import SubscriptionList
 from hunet.testing import Network, TestNode
 from tests.strategies import crowds, delivered

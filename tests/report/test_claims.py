@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hunet.model import InputError
+from hunet.model.intervals import Interval
 from hunet.report.b_sub_claims import b_sub_claims, privacy_table, write_claims
-from hunet.report.claims import Claim, Interval, Runs, claims_table, replace_section
+from hunet.report.claims import Claim, Runs, claims_table, replace_section
 
 CYCLES = [4, 16, 64, 256, 1024, 4096]
 DELIVERY = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hunet import Contacts, write_contacts
+from hunet.model.intervals import Interval
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
-from hunet.report.claims import Interval
 from hunet.report.socio_aware_overlay_claims import _judge, _near, overlay_claims, write_claims
 from hunet.report.socio_aware_overlay_runs import UNIT, Studies, stages, undelivered_percent
 from hunet.report.socio_aware_overlay_tables import SAME_COMMUNITY, TABLE_3, TABLE_4, TABLE_5

@@ -24,8 +24,6 @@ from hunet.cli.study import study
 from hunet.cli.trace import app as trace_app
 from hunet.cli.world import app as world_app
 
-__all__ = ["app", "main"]
-
 _INTERRUPTED = 130
 _LIVE = "Devices that run for real"
 

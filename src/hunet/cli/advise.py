@@ -13,8 +13,6 @@ from hunet.cli.progress import progress_of_runs
 if TYPE_CHECKING:
     from hunet.pipeline.advice import Advice
 
-__all__ = ["advise"]
-
 _RUNS, _QUICK_RUNS = 5, 3
 
 

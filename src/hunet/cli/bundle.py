@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from hunet.node.bundles import Bundle
     from hunet.node.publication import Publication
 
-__all__ = ["app"]
-
 app = typer.Typer(
     no_args_is_help=True,
     help="Bundles of the Bundle Protocol (RFC 9171): publications for other delay-tolerant networks, and from them.",

@@ -9,8 +9,6 @@ import typer
 
 from hunet.cli.progress import progress_of_runs
 
-__all__ = ["demo"]
-
 _EIGHT_HOURS = 28800.0
 _TRAINING = 0.25
 

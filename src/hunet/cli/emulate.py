@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from hunet.node.emulation import Emulation
     from hunet.simulation.agreement import Agreement
 
-__all__ = ["emulate"]
-
 _HOW = "How"
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from hunet.node.mtcp import MtcpPort
     from hunet.node.node import Node
 
-__all__ = ["group", "log", "node", "peers", "publish", "status", "subscribe", "unsubscribe"]
-
 _PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
 _PAGE = "Its web page"
 

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["from_one"]
-
 
 def from_one(
     settings: Annotated[

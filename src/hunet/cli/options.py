@@ -6,19 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = [
-    "OUT",
-    "SAID",
-    "WHAT",
-    "ContactsFile",
-    "MessageCount",
-    "ProtocolName",
-    "PublicationsFile",
-    "SparkMaster",
-    "SubscriptionsFile",
-    "WorldName",
-]
-
 WHAT, SAID, OUT = "What to run", "What people say", "Where results go"
 """Headings of the help."""
 

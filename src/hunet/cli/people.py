@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from hunet.report.crowd import Crowd
     from hunet.worlds import Movement, Tracks
 
-__all__ = ["crowd_of", "people_of_run"]
-
 _MOST_PEOPLE = 1500
 """Finding communities takes the third power of that."""
 

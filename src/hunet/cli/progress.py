@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["progress_bar", "progress_of_runs"]
-
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[float], None] | None]:

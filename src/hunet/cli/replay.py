@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["replay"]
-
 
 def replay(
     run: Annotated[

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from hunet.report.crowd import Crowd
     from hunet.report.study import StudyResults
 
-__all__ = ["make_report", "report"]
-
 
 def report(
     folder: Annotated[

@@ -11,8 +11,6 @@ import typer
 from hunet.cli.options import SparkMaster
 from hunet.cli.progress import progress_of_runs
 
-__all__ = ["SYSTEMS", "reproduce"]
-
 SYSTEMS = {
     "b-sub": "hunet.report.b_sub_claims",
     "socialcast": "hunet.report.socialcast_claims",

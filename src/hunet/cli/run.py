@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from hunet.cli.settings import Settings
     from hunet.simulation import Result
 
-__all__ = ["run"]
-
 _WRONG, _SPARK = "What can go wrong", "On Spark"
 
 

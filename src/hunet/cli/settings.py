@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, Workload
     from hunet.simulation import Crash
 
-__all__ = ["Settings", "duration", "split_setting"]
-
 _TABLES = ("parameters", "workload", "links", "world")
 _PLAIN = ("contacts", "protocol", "seed", "train", "publications", "subscriptions")
 

@@ -10,8 +10,6 @@ import typer
 from hunet.cli.options import SparkMaster
 from hunet.cli.progress import progress_of_runs
 
-__all__ = ["study"]
-
 _SHOWN_FAILURES = 5
 
 

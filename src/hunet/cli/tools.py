@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["convert", "protocols", "replay_log"]
-
 
 def protocols(
     name: Annotated[str | None, typer.Argument(help="Only this one.")] = None,

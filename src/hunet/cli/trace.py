@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="Import contact logs and look at them: contacts, pairs, social graph.")
 
 _CLEANING, _SPARK, _OUT = "Cleaning", "Spark", "Where results go"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from hunet.model.contacts import Contacts
 
-__all__ = ["app"]
-
 _SUMMARIES = {
     "community": "Hosts drawn to the squares of their friends (SocialCast, Table I).",
     "waypoint": "Random waypoint, from goal to uniform goal (social election).",

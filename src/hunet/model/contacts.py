@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Contacts", "natural_order"]
-
 
 def natural_order(name: str) -> list[tuple[int, int, str]]:
     """Sort key under which embedded numbers count as numbers.

@@ -13,16 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = [
-    "ConfigurationError",
-    "HunetError",
-    "InputError",
-    "OutputError",
-    "PeerError",
-    "ProtocolError",
-    "did_you_mean",
-]
-
 
 class HunetError(Exception):
     """The root of all errors that hunet raises on purpose."""

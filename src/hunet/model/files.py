@@ -16,8 +16,6 @@ from hunet.model.errors import InputError, OutputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["file_in_place", "folder_in_place", "is_unused", "read_bytes", "read_toml", "write_toml"]
-
 
 @contextmanager
 def file_in_place(path: Path, mode: int = 0o666) -> Iterator[Path]:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Interval", "student_p", "student_t"]
-
 
 class Interval(NamedTuple):
     """A mean over repetitions, and half the width of its 95 % confidence interval (Student's t)."""

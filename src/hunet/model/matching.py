@@ -24,8 +24,6 @@ from hunet.model.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["matching_score", "weighted_terms"]
-
 _MARK = "^"
 
 

@@ -18,19 +18,6 @@ from hunet.model.matching import matching_score, weighted_terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "Catalogue",
-    "Message",
-    "MessageSet",
-    "Node",
-    "NodeList",
-    "NodeSet",
-    "PerMessage",
-    "Topic",
-    "members",
-    "without",
-]
-
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
 

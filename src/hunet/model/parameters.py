@@ -38,8 +38,6 @@ from hunet.model.errors import ConfigurationError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Annotated", "Parameter", "Parameters", "about", "describe", "from_mapping"]
-
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A set of parameters; every field has a default, so that no parameter must be given.

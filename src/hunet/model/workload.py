@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 from hunet.model.errors import ConfigurationError
 
-__all__ = ["Publication", "Subscription", "Workload"]
-
 
 class Publication(NamedTuple):
     """A message to be published: by whom, when, on what topic."""

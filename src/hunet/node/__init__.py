@@ -5,5 +5,3 @@ From the wire upwards: ``discovery`` sights devices, ``session`` encrypts and au
 travels end to end, and ``identity`` and ``trust`` say who is who. ``driver`` shows all this to a protocol, as the
 simulator's engine does with made-up links; ``store`` is its memory, and ``node`` is the whole device (``hunet.Node``).
 """
-
-__all__: list[str] = []

@@ -14,8 +14,6 @@ import cbor2
 
 from hunet.model.errors import PeerError
 
-__all__ = ["BREAK", "INDEFINITE", "BundleError", "Crc", "Reader", "Span", "crc_named", "sealed"]
-
 INDEFINITE, BREAK = 0x9F, 0xFF
 """The beginning of an array of indefinite length, and its end."""
 

@@ -41,25 +41,6 @@ from hunet.node.bundle_bytes import BREAK, INDEFINITE, BundleError, Crc, Reader,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "LARGEST",
-    "NOBODY",
-    "Block",
-    "BlockFlag",
-    "BlockKind",
-    "Bundle",
-    "BundleError",
-    "BundleFlag",
-    "Crc",
-    "bundle_age",
-    "dtn_time",
-    "hop_count",
-    "payload",
-    "previous_node",
-    "read_bundle",
-    "unix_time",
-]
-
 VERSION = 7
 NOBODY = "dtn:none"
 """The null endpoint."""

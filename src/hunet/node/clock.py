@@ -24,8 +24,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["WEEK", "SteadyClock", "is_set"]
-
 WEEK = 7 * 86400.0
 _HUNET = 1_577_836_800.0
 """2020: a clock that shows an earlier time has not been set since the device was switched on."""

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
-__all__ = ["Control", "Remote", "plain_delivery"]
-
 _LONGEST_LINE = 4 << 20
 _LONGEST_PATH = 100
 """What the kernel takes for the name of a socket, and a little less."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from hunet.node.publication import Publication
     from hunet.node.store import Store
 
-__all__ = ["NEVER", "Device", "Host"]
-
 _log = logging.getLogger("hunet.node")
 
 NEVER = float("inf")

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from zeroconf import ServiceStateChange, Zeroconf
     from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-__all__ = ["BEACON_PORT", "Beacons", "Discovery", "Mdns", "ShortIds", "Sighting", "StaticPeers"]
-
 _log = logging.getLogger(__name__)
 
 _ROTATION = 15 * 60.0

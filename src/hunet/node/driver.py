@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from hunet.node.store import Store
     from hunet.protocols.contract import Protocol
 
-__all__ = ["AGAIN", "LiveDriver"]
-
 _log = logging.getLogger("hunet.node")
 
 _FRAME = 1

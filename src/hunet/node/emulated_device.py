@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from hunet.node.driver import LiveDriver
     from hunet.protocols.contract import Control, Data, Packet
 
-__all__ = ["EPOCH", "Setting", "main"]
-
 EPOCH = 1_741_824_000.0
 """When the trace's second 0 is on the devices' clocks: in 2025, and a multiple of any period that systems count in."""
 _SHOWN_EVERY = 0.5

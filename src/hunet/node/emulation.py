@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, Workload
 
-__all__ = ["Delivered", "Emulation", "emulate", "may_make_namespaces"]
-
 _PATIENCE = 300.0
 """How long the conductor waits for devices to start, and for the last deliveries (s)."""
 _PROGRAM = "from hunet.node.emulated_device import main; main()"

@@ -37,12 +37,12 @@ from urllib.parse import quote, unquote
 
 from hunet.model.errors import ConfigurationError, InputError, OutputError, PeerError
 from hunet.model.files import file_in_place
+from hunet.node.bundle_bytes import BundleError
 from hunet.node.bundles import (
     LARGEST,
     BlockFlag,
     BlockKind,
     Bundle,
-    BundleError,
     BundleFlag,
     dtn_time,
     payload,
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 
     from hunet.node.identity import Identity
     from hunet.node.node import Node
-
-__all__ = ["GROUP", "Gateway", "bundle_files", "bundle_of", "load_bundle", "publication_in", "save_bundles"]
 
 GROUP = "hunet"
 """The group of topics, unless a node is told to use another."""

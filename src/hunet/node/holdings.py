@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from hunet.node.publication import Publication
     from hunet.node.store import Store
 
-__all__ = ["MOST_SPOKEN_OF", "Holdings", "Quotas"]
-
 MOST_SPOKEN_OF = 100_000
 """Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
 _MOST_DEVICES = 10_000

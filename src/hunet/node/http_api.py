@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from hunet.node.node import Node
 
-__all__ = ["HttpApi"]
-
 _log = logging.getLogger("hunet.http")
 _log.addFilter(lambda line: not (line.exc_info and isinstance(line.exc_info[1], HttpProcessingError)))
 """What strangers send that is no HTTP is answered with 400 and needs no report."""

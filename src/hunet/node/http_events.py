@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from hunet.node.node import Delivery, Node
 
-__all__ = ["Event", "EventLog"]
-
 _KEPT = 1000
 _AT_ONCE = 4
 """Deliveries that are read from the disk at a time."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-__all__ = ["Guard", "Refusal"]
-
 _SHORTEST_TOKEN = 16
 
 

@@ -17,32 +17,6 @@ from msgspec import Meta
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "Carried",
-    "CarriedList",
-    "Community",
-    "Device",
-    "Encounter",
-    "Encounters",
-    "Hello",
-    "LinkNews",
-    "Message",
-    "Messages",
-    "Naming",
-    "NewPublication",
-    "Peer",
-    "Peers",
-    "Problem",
-    "Published",
-    "Query",
-    "Receipts",
-    "RoleNews",
-    "Route",
-    "Status",
-    "Subscriptions",
-    "openapi",
-]
-
 Time = Annotated[float, Meta(description="Seconds since 1970.")]
 Name = Annotated[str, Meta(description="The name that the owner gave the device, or the beginning of its key.")]
 Key = Annotated[str, Meta(description="The public key of a device, which is its name among devices.")]

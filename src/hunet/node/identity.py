@@ -41,8 +41,6 @@ from hunet.model import InputError, OutputError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
-__all__ = ["Identity", "device_key", "device_name", "pseudonym", "verify"]
-
 _BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\n?", re.DOTALL)
 
 

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING
 import cbor2
 
 from hunet.model.errors import ConfigurationError, OutputError, PeerError
-from hunet.node.bundles import LARGEST, Bundle, BundleError, read_bundle
+from hunet.node.bundle_bytes import BundleError
+from hunet.node.bundles import LARGEST, Bundle, read_bundle
 from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
-
-__all__ = ["MtcpPort", "parse_address", "send_bundles"]
 
 _BYTE_STRING = 2
 

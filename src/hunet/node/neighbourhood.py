@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from hunet.node.identity import Identity
     from hunet.node.trust import AddressBook
 
-__all__ = ["Listener", "NeighbourLimits", "Neighbourhood"]
-
 _log = logging.getLogger(__name__)
 
 _DATA, _ALIVE, _READY, _KEEP, _ASK, _HAVE, _LOST = (bytes([kind]) for kind in range(7))

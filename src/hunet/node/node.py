@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
     from hunet.node.store import Pending
 
-__all__ = ["DAY", "Delivery", "Node", "Subscription"]
-
 _log = logging.getLogger("hunet.node")
 
 DAY = 86400.0

@@ -50,8 +50,6 @@ from hunet.node.identity import device_key, device_name, verify
 if TYPE_CHECKING:
     from hunet.node.identity import Identity
 
-__all__ = ["Group", "Opened", "Publication", "PublicationLimits", "Reason", "Refused", "read_publication"]
-
 Reason = Literal[
     "malformed", "oversized", "unsigned", "badly signed", "expired", "from the future", "badly sealed", "replayed"
 ]

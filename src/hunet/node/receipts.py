@@ -25,8 +25,6 @@ from hunet.node.identity import verify
 if TYPE_CHECKING:
     from hunet.node.identity import Identity
 
-__all__ = ["MOST_AT_ONCE", "MOST_OF_ONE", "Receipt"]
-
 MOST_OF_ONE = 1000
 """Receipts of one publication that a device keeps."""
 MOST_AT_ONCE = 200

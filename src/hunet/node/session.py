@@ -35,8 +35,6 @@ from hunet.node.identity import device_key, device_name, verify
 if TYPE_CHECKING:
     from hunet.node.identity import Identity
 
-__all__ = ["PeerFault", "Session", "SessionLimits", "open_session"]
-
 _NOISE = b"Noise_XX_25519_ChaChaPoly_SHA256"
 _PROLOGUE = b"hunet session 1"
 _PROOF = b"hunet session key 1\0"

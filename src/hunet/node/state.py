@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from hunet.protocols.contract import Protocol
 
-__all__ = ["read_state", "write_state"]
-
 _CONTAINERS = {
     "builtins": {"set", "frozenset", "bytearray", "complex", "range", "slice"},
     "collections": {"deque", "Counter", "OrderedDict", "defaultdict"},

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["DamagedError", "Encounter", "Header", "Pending", "Store", "open_store"]
-
 _VERSION = 1
 _TABLES = {
     "facts": "name TEXT PRIMARY KEY, value BLOB",

@@ -12,8 +12,6 @@ import logging
 from collections.abc import Coroutine
 from functools import partial
 
-__all__ = ["Tasks"]
-
 _log = logging.getLogger(__name__)
 
 _TURNS_TO_COME_IN = 3

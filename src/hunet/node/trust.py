@@ -36,8 +36,6 @@ from hunet.model import ConfigurationError, InputError
 from hunet.model.files import file_in_place
 from hunet.node.identity import device_key
 
-__all__ = ["Acquaintance", "AddressBook"]
-
 _SHORT = 8  # letters of a device's name that are shown in place of a petname: 40 bits
 _STRANGERS = 1000
 _LONGEST_NAME = 64

@@ -19,8 +19,6 @@ import cbor2
 
 from hunet.model import PeerError
 
-__all__ = ["Malformed", "decode", "encode"]
-
 _DEPTH = 16  # packets nest four deep; the rest is room for protocols to come
 
 

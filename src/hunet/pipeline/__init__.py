@@ -13,5 +13,3 @@ Each stage is a function from DataFrame to DataFrame, in a module of its own, an
 
 Spark itself is imported only by the functions that use it.
 """
-
-__all__: list[str] = []

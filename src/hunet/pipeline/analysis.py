@@ -30,8 +30,6 @@ from hunet.pipeline.tables import refuse_foreign, save_table, write_json
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Trace", "analyse_graph", "analyse_pairs", "open_trace"]
-
 
 class Trace(NamedTuple):
     """A contact table on disk, of which Spark reads the rows and nobody holds them all."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     Weights = NDArray[np.float64]
 
-__all__ = ["METHODS", "find_communities", "girvan_newman", "greedy_modularity", "k_cliques", "modularity"]
-
 _GIVE_UP = 0.05
 _MOST_CLIQUES = 20_000_000
 Edges = list[tuple[int, int]]

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, Message, NodeSet
     from hunet.protocols.contract import Experiment
 
-__all__ = ["CommunityStudy", "CommunityStudyParameters", "graph_figures", "pair_figures"]
-
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
 """Fig. 6a: how alike a detected community must be to count as found."""
 

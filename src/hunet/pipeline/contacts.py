@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Cleaning", "check_internal", "check_sightings", "condense", "contacts_of", "in_order", "number_contacts"]
-
 
 @dataclass(frozen=True)
 class Cleaning:

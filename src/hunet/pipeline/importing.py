@@ -17,7 +17,8 @@ from hunet.model.contacts import natural_order
 from hunet.model.errors import ConfigurationError, InputError, OutputError
 from hunet.model.files import folder_in_place
 from hunet.pipeline.contacts import Cleaning, check_internal, check_sightings, condense, contacts_of, number_contacts
-from hunet.pipeline.formats import Format, Reading, choose_format
+from hunet.pipeline.formats import choose_format
+from hunet.pipeline.formats.format import Format, Reading
 from hunet.pipeline.meetings import check_positions, check_stays, stays_together, within_range
 from hunet.pipeline.quality import NOT_RECORDS, Fates, unit_warnings
 from hunet.pipeline.sources import find_files, read_head, read_lines

@@ -22,8 +22,6 @@ from hunet.model.errors import HunetError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Java", "SparkError", "find_java", "java_home"]
-
 OLDEST = 17
 _WRAPPER = """#!/bin/sh
 # Calls {java} without the arguments that a trimmed or a newer runtime refuses or warns about.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-__all__ = ["check_positions", "check_stays", "stays_together", "within_range"]
-
 _STRETCH = 600.0
 _LONG_STRETCH = 6 * 3600.0
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.one_settings import OneSettings
 
-__all__ = ["Connection", "JavaRandom", "OneMessage", "contacts_of", "generate_messages", "java_hash", "read_events"]
-
 
 class OneMessage(NamedTuple):
     """A message from one host to one other."""

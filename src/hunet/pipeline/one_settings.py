@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["OneSettings", "Setting", "read_properties"]
-
 _SUFFIXES = {"k": 10**3, "M": 10**6, "G": 10**9}
 _BLANKS = "".join(map(chr, range(33)))
 """What Java's trim takes away."""

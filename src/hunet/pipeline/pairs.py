@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["EDGES", "PairSettings", "categories", "closeness", "inter_contacts", "pair_statistics", "pairs"]
-
 EDGES = ("both", "inner+trailing", "inner")
 _EXACT = "decimal(32,6)"
 

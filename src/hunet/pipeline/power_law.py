@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["BINS_PER_DECADE", "PowerLaw", "binned", "fit_power_law", "fit_times"]
-
 BINS_PER_DECADE = 96
 _EDGES_PER_DECADE = 8
 """Where a range may begin and end."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["FATES", "NOT_RECORDS", "Fates", "unit_warnings"]
-
 FATES: dict[str, str] = {
     "kept": "part of a contact",
     "unreadable": "the line is not what its format says",

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["TABLES", "Column", "ddl", "names"]
-
 
 class Column(NamedTuple):
     """A column: Spark's type, and what it says."""

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Job", "Shard", "merge_shards", "play_shard", "refuse_coupled", "run_sharded"]
-
 _COUPLED = {"push": {"max_hops"}, "pull": {"from_anyone"}}
 """The protocols whose publications are independent, and the parameters under which they are not."""
 

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-__all__ = [
-    "MOST_EDGES",
-    "MOST_WORK",
-    "GraphSettings",
-    "communities",
-    "contact_graph",
-    "hop_counts",
-    "hop_distribution",
-    "node_measures",
-    "windows_of",
-]
-
 MOST_EDGES = 1_000_000
 MOST_WORK = 20_000_000_000
 

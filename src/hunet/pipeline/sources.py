@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Head", "LogFile", "find_files", "read_head", "read_lines"]
-
 CHUNK = 8 << 20
 _BLOCK = 4 << 20
 _PACKED = 4

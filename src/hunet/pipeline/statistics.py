@@ -10,8 +10,6 @@ from hunet.pipeline.tables import read_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["trace_statistics"]
-
 
 def trace_statistics(path: Path) -> dict[str, Any]:
     """Nodes, records, merged contacts, mean duration (s), span (s, and its ends), and what was set aside."""

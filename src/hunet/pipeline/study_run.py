@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, Workload
     from hunet.simulation import Result
 
-__all__ = ["do_run", "give_up", "is_done", "world_file"]
-
 _KEPT_TRACES = 4
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-__all__ = ["read_json", "refuse_foreign", "save_table", "write_json"]
-
 ROW_GROUP = 1 << 20
 
 

@@ -51,9 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-__all__ = ["BSub", "BSubP", "BSubParameters", "Plan"]
-
-
 _MARKS = 256
 """Marks kept before those of messages that are gone are thrown away."""
 _HEARD = 4096

@@ -22,8 +22,6 @@ from hunet.protocols.b_sub import BSub, Plan
 from hunet.protocols.b_sub_packets import Filters
 from hunet.protocols.contract import Data
 
-__all__ = ["BSubPull", "BSubPush"]
-
 
 class BSubPush(BSub):
     """Give everything to everyone, once in a contact."""

@@ -27,8 +27,6 @@ from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import ID_BYTES, Control
 from hunet.social.temporal_counting_bloom_filter import FilterShape, TemporalCountingBloomFilter, wire_size
 
-__all__ = ["Filters", "Forward", "Truth", "check_filters", "from_wire", "to_wire"]
-
 _KIND = "b-sub"
 _LONGEST = 2000
 """More bytes than any greeting needs: 256 positions and twice 255 values, a bit vector, and CBOR."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hunet.model import MessageSet, Topic
     from hunet.protocols.contract import Driver
 
-__all__ = ["OBSERVED", "Watch"]
-
 OBSERVED: dict[str, str] = {
     "greetings": "greetings sent: two in a contact",
     "filter_bytes": "bytes of their filters",

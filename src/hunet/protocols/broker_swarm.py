@@ -39,8 +39,6 @@ from hunet.social.subscription_table import Matches, SubscriptionTable, utility
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["BROKER", "USER", "BrokerSwarm", "Dispatch", "Link", "Role", "Standing", "SwarmParameters"]
-
 Role = Literal["user", "broker"]
 USER: Role = "user"
 BROKER: Role = "broker"

@@ -24,8 +24,6 @@ from hunet.model import Message, MessageSet, members
 if TYPE_CHECKING:
     from hunet.protocols.contract import Driver
 
-__all__ = ["RANKINGS", "Buffer", "Eviction", "Ranking"]
-
 Ranking = Callable[[Message, int], float]
 """From a message and its running number of arrival to its rank; the lowest goes first."""
 

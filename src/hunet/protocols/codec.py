@@ -29,8 +29,6 @@ from hunet.protocols.contract import Packet
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Ids", "decode", "encode"]
-
 _FARTHEST = 10_000
 """What stands per message, such as the hops behind it, counts up to here: more would not fit everywhere."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, NodeSet
     from hunet.social.local_community import DetectionParameters
 
-__all__ = ["FrozenCommunity", "Hop", "detected_communities", "freeze", "with_loners"]
-
 Hop = Literal["met", "familiar"]
 """Who is one hop from whom when centralities are computed: all who met, or the familiar."""
 

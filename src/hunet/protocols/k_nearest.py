@@ -27,8 +27,6 @@ from hunet.social.contact_history import ContactHistory, Edges
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["KNearest", "KNearestParameters"]
-
 
 class KNearestParameters(BufferParameters, frozen=True):
     """The parameters of Neighbors."""

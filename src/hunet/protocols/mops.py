@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
     from hunet.protocols.contract import Experiment
 
-__all__ = ["LocalStanding", "Mops"]
-
 _TICK = 1e-6
 """Two lists of one device are at least so far apart (s)."""
 

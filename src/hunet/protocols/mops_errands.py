@@ -18,8 +18,6 @@ from __future__ import annotations
 from hunet.model import MessageSet, Node
 from hunet.protocols.carrier import Carried
 
-__all__ = ["Errand", "Errands"]
-
 Way = tuple[Node, ...]
 
 

@@ -30,8 +30,6 @@ from hunet.protocols.weighted_carrier import WEIGHT_BYTES, Wants, by_weight, wei
 if TYPE_CHECKING:
     from hunet.protocols.mops_structure import Structure
 
-__all__ = ["InterestBook", "InterestList", "Internal", "Lists", "Relay"]
-
 Weights = dict[Topic, float]
 M = TypeVar("M")
 _Told = tuple[tuple[Topic, float], ...]

@@ -20,8 +20,6 @@ from hunet.social.contact_history import ContactHistory, Edges
 if TYPE_CHECKING:
     from hunet.social.clique_communities import Communities
 
-__all__ = ["Learner", "Neighbourhood"]
-
 
 class Neighbourhood(Control, frozen=True, gc=False):
     """What the sender knows of who is close to whom, and of communities."""

@@ -14,8 +14,6 @@ from hunet.social.contact_history import Edges
 if TYPE_CHECKING:
     from hunet.model import Contacts
 
-__all__ = ["MopsParameters", "Table", "prepared"]
-
 Table = tuple[tuple[int, int, float], ...]
 """Rows of (node, node, closeness)."""
 

@@ -23,8 +23,6 @@ from hunet.social.gateways import brokers
 if TYPE_CHECKING:
     from hunet.social.closeness_graph import VirtualLink
 
-__all__ = ["Structure", "structure_of"]
-
 
 class Structure:
     """Communities by label, and who bridges them."""

@@ -18,8 +18,6 @@ from hunet.model import MessageSet, Node, Parameters, about
 from hunet.protocols.carrier import BufferParameters, Carrier
 from hunet.protocols.contract import Data
 
-__all__ = ["Pull", "PullParameters"]
-
 
 class PullParameters(BufferParameters, frozen=True):
     """PULL's parameters."""

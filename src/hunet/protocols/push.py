@@ -19,8 +19,6 @@ from typing import ClassVar
 from hunet.model import MessageSet, Node
 from hunet.protocols.carrier import Carrier
 
-__all__ = ["Push"]
-
 
 class Push(Carrier):
     """Give everything to everyone."""

@@ -28,8 +28,6 @@ from hunet.protocols.social_election import SocialElectionParameters
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["RandomBroker", "RandomBrokerParameters"]
-
 
 class RandomBrokerParameters(SocialElectionParameters, frozen=True):
     """Random's parameters; those of the election are for the run that the number of brokers is matched to."""

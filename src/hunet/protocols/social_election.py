@@ -55,8 +55,6 @@ from hunet.social.encounter_window import EncounterWindow
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["Designation", "Hello", "SocialElection", "SocialElectionParameters"]
-
 _TRY_AGAIN = 1.0
 """Seconds between two coins of a lonely device (the specification's tick)."""
 

@@ -40,8 +40,6 @@ from hunet.social.utility import ATTRIBUTES, Forecasts, Surroundings
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["SocialCast", "SocialCastParameters", "SocialCastRandom"]
-
 
 class SocialCastParameters(Parameters, frozen=True):
     """SocialCast's parameters; the defaults are Table I's."""

@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 
     from hunet.social.subscription_list import Record
 
-__all__ = ["DetectionParameters", "OverlayParameters", "Place", "SocioAwareOverlay"]
-
 
 class OverlayParameters(DetectionParameters, frozen=True):
     """The Socio-Aware Overlay's parameters; those of a buffer are repeated, since records have one base."""

@@ -8,8 +8,6 @@ from hunet.model import Node, NodeSet, Topic
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import ID_BYTES, Control
 
-__all__ = ["BrokerNews", "CommunityNews", "Direct", "Handed", "Purpose", "SubscriptionNews"]
-
 Purpose = Literal["inject", "flood", "unicast"]
 """Why a publication is handed over: to get it to a broker, to spread it in a community, to get it to other brokers."""
 

@@ -26,8 +26,6 @@ from hunet.protocols.contract import Data, Driver, Packet
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["Spray", "SprayAndWait", "SprayAndWaitParameters"]
-
 
 class SprayAndWaitParameters(BufferParameters, frozen=True):
     """Spray and Wait's parameters."""

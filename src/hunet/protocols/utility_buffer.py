@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hunet.model import Message, MessageSet, Topic
     from hunet.protocols.contract import Driver
 
-__all__ = ["Copy", "Entry", "UtilityBuffer"]
-
 Entry = tuple[float, int]
 """When a message was created, and its number: the order of age."""
 

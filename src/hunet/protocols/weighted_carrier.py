@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-__all__ = ["WEIGHT_BYTES", "Wants", "WeightedCarrier", "by_weight", "weights_size"]
-
 WEIGHT_BYTES = 4
 """What one weight costs in a control packet."""
 

@@ -1,5 +1,1 @@
-"""Results as people read them."""
-
-from hunet.report.tables import print_comparison, print_parameters, print_summary
-
-__all__ = ["print_comparison", "print_parameters", "print_summary"]
+"""Results as people read them: tables, figures, pages."""

@@ -10,9 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hunet.report.claims import Claim, Interval, Runs, claims_table, has_runs, replace_section
-
-__all__ = ["b_sub_claims", "panels_table", "privacy_table", "write_claims"]
+from hunet.model.intervals import Interval
+from hunet.report.claims import Claim, Runs, claims_table, has_runs, replace_section
 
 B_SUB, PRIVATE, PUSH, PULL = "b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"
 AXIS = "decay_cycle"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["BrokerDuty"]
-
 
 class BrokerDuty:
     """All terms of a run."""

@@ -21,19 +21,6 @@ from hunet.model import InputError
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
 
-__all__ = [
-    "Claim",
-    "Interval",
-    "Runs",
-    "Verdict",
-    "claims_summary",
-    "claims_table",
-    "has_runs",
-    "read_claims",
-    "replace_section",
-    "verdict_of",
-]
-
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
 Metric = str | Callable[[dict[str, Any]], float | None]
 """A column of a run, or a function of its row; None where a run has none."""

@@ -22,8 +22,6 @@ from hunet.model.intervals import Interval, student_p, student_t
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Difference", "holm", "paired_differences"]
-
 _LEVEL = 0.05
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = ["MOST_DRAWN", "Crowd", "community_letter", "pair_times"]
-
 MOST_DRAWN = 600
 """With more people a picture of all of them shows nothing."""
 

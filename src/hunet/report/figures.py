@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from hunet.model.intervals import Interval
 
-__all__ = ["STYLES", "curve", "dots", "line", "panels"]
-
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f")
 MARKERS, DASHES = "os^Dv<>P", ("-", "--", "-.", ":")
 STYLES = [

@@ -11,9 +11,8 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, has_runs, replace_section
-
-__all__ = ["mops_claims", "write_claims"]
+from hunet.model.intervals import Interval
+from hunet.report.claims import Claim, Runs, Verdict, claims_table, has_runs, replace_section
 
 MOPS, NEIGHBORS, PUSH, PULL = "mops", "k-nearest", "push", "pull"
 SCHEMES = (PUSH, MOPS, NEIGHBORS, PULL)

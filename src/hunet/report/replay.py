@@ -25,8 +25,6 @@ from hunet.report.crowd import Crowd, community_letter
 if TYPE_CHECKING:
     from hunet.worlds.tracks import Tracks
 
-__all__ = ["read_run", "write_replay"]
-
 _MOST_NODES = 1 << 16
 """Nodes are numbers of two bytes."""
 

@@ -14,10 +14,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
+from hunet.model.intervals import Interval
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, has_runs, replace_section, verdict_of
-
-__all__ = ["social_election_claims", "write_claims"]
+from hunet.report.claims import Claim, Runs, Verdict, claims_table, has_runs, replace_section, verdict_of
 
 ELECTION, RANDOM = "social-election", "random-broker"
 WORLDS = {"waypoint": "RWP", "slaw": "SLAW"}

@@ -18,10 +18,9 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any, NamedTuple
 
-from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, has_runs, replace_section, verdict_of
+from hunet.model.intervals import Interval
+from hunet.report.claims import Claim, Runs, Verdict, claims_table, has_runs, replace_section, verdict_of
 from hunet.report.socialcast_pictures import draw_calibration, draw_figures
-
-__all__ = ["Study", "socialcast_claims", "write_claims"]
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 """With prediction, and without."""

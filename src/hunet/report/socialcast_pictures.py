@@ -12,10 +12,8 @@ from hunet.report.figures import panels as draw_panels
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hunet.report.claims import Interval
+    from hunet.model.intervals import Interval
     from hunet.report.socialcast_claims import Study
-
-__all__ = ["draw_calibration", "draw_figures"]
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 MOBILITY = {

@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hunet.report.claims import Claim, Interval, Runs, Verdict, claims_table, replace_section
+from hunet.model.intervals import Interval
+from hunet.report.claims import Claim, Runs, Verdict, claims_table, replace_section
 from hunet.report.socio_aware_overlay_runs import OVERLAY, PUSH, UNIT, Dissemination, Studies
 from hunet.report.socio_aware_overlay_tables import (
     LONERS,
@@ -29,8 +30,6 @@ from hunet.report.socio_aware_overlay_tables import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-__all__ = ["overlay_claims", "write_claims"]
 
 TABLE_1 = {"cambridge": (1.2, 0.66), "reality": (1.6, 0.44), "geolife": (2.2, 0.41)}
 """Average hops and clustering; Geolife stands in the place of UCSD."""

@@ -11,23 +11,12 @@ from __future__ import annotations
 from statistics import mean, median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.report.claims import Interval, Runs, has_runs
+from hunet.model.intervals import Interval
+from hunet.report.claims import Runs, has_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-__all__ = [
-    "OVERLAY",
-    "PUSH",
-    "UNIT",
-    "Dissemination",
-    "Stages",
-    "Studies",
-    "measured",
-    "stages",
-    "undelivered_percent",
-]
 
 OVERLAY, PUSH = "socio-aware-overlay", "push"
 UNIT = 390.0

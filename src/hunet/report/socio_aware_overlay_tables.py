@@ -8,24 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hunet.report.socio_aware_overlay_runs import PUSH, UNIT, Studies, undelivered_percent
 
 if TYPE_CHECKING:
-    from hunet.report.claims import Interval
-
-__all__ = [
-    "LONERS",
-    "SAME_COMMUNITY",
-    "TABLES",
-    "TABLE_3",
-    "TABLE_4",
-    "TABLE_5",
-    "Row",
-    "axes_of",
-    "dissemination_table",
-    "matters_table",
-    "online_table",
-    "percent",
-    "text",
-    "trace_table",
-]
+    from hunet.model.intervals import Interval
 
 
 class Row(NamedTuple):

@@ -15,8 +15,6 @@ from hunet.model import InputError
 from hunet.model.intervals import Interval
 from hunet.report.claims import Runs
 
-__all__ = ["METRICS", "Metric", "Row", "StudyResults"]
-
 Row = dict[str, Any]
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from hunet.report.crowd import Crowd
     from hunet.report.study import Row
 
-__all__ = ["study_figures"]
-
 _DRAWN = ("delivery_ratio", "latency_avg", "overhead_ratio", "hopcount_avg", "buffer_avg", "brokers")
 _MOST_SERIES = len(STYLES)
 _MOST_DOTS = 30

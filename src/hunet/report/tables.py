@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hunet.pipeline.advice import Advice
     from hunet.simulation.result import Result
 
-__all__ = ["print_advice", "print_comparison", "print_parameters", "print_study", "print_summary"]
-
 _SHOWN = (
     ("delivery_ratio", "delivery ratio", "of all (publication, interested subscriber) pairs"),
     ("reachable_ratio", "reachable bound", "what contacts allow at best"),

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from hunet.protocols import Driver
     from hunet.protocols.contract import Logged
 
-__all__ = ["Agreement", "Difference", "compare"]
-
 _SAME_TIME = 1e-3
 Pair = tuple[str, int]
 """A publication and a subscriber."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, Publication
 
-__all__ = ["earliest_arrivals"]
-
 
 def earliest_arrivals(
     contacts: Contacts, publications: tuple[Publication, ...], wanted: list[int] | None = None

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-__all__ = ["CommunityWorkload", "community_workload"]
-
 _TABLE = "SocialCast, Table I"
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from hunet.protocols.contract import Driver
 
-__all__ = ["Device", "Engine", "Links", "Rank"]
-
 MakeProtocol = Callable[[Node, "Driver", int], Protocol]
 """Makes the protocol object of a device: its number, its driver, and how often it has been started before."""
 

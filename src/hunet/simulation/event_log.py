@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
-__all__ = ["EventLog", "ReplayError", "open_log", "replay"]
-
 
 class ReplayError(HunetError):
     """A protocol did not do again what the log says it did."""

@@ -21,8 +21,6 @@ from hunet.simulation.randomness import Stream, generator
 if TYPE_CHECKING:
     from hunet.model import Contacts
 
-__all__ = ["Category", "IntervalWorkload", "category_of", "draw_intervals"]
-
 _PAPER = "MOPS, section V.A"
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["Copies", "Deliveries", "Pairs", "copies", "deliveries", "interested_pairs"]
-
 
 class Pairs(NamedTuple):
     """All interested pairs, by (publication, node), and when each could have been served at the earliest."""

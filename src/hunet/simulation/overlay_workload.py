@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from hunet.model import ConfigurationError, Publication, Subscription, about
 from hunet.protocols.frozen_communities import detected_communities
-from hunet.protocols.socio_aware_overlay import DetectionParameters
 from hunet.simulation.randomness import Stream, generator
+from hunet.social.local_community import DetectionParameters
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
-
-__all__ = ["OverlayWorkload", "draw_overlay"]
 
 _SECTION = "Socio-Aware Overlay, section 5.3"
 

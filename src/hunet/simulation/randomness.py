@@ -11,8 +11,6 @@ from random import Random
 
 import numpy as np
 
-__all__ = ["Stream", "generator", "node_rng"]
-
 
 class Stream(IntEnum):
     """The purposes; a number is part of the name of every result and must never change."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-__all__ = ["GroupWorkload", "QuestionnaireWorkload", "draw_groups", "draw_questionnaires"]
-
 Drawn = tuple[list[Publication], list[Subscription]]
 _LIFE = about("life of a message; none is for ever", unit="s", ge=0)
 

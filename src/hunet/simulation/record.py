@@ -14,8 +14,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Record", "columns", "spread"]
-
 
 class Record:
     """Counters and rows of one run."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["SUMMARY", "TABLES", "Coded", "Column", "Result"]
-
 TABLES: dict[str, dict[str, str]] = {
     "deliveries": {
         "publication": "id of the message",

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from hunet.simulation.event_log import EventLog
     from hunet.simulation.result import Result
 
-__all__ = ["SERIES_STEPS", "run"]
-
 SERIES_STEPS = 100
 
 

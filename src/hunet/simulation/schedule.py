@@ -34,8 +34,6 @@ from hunet.simulation.engine import Engine, Rank
 if TYPE_CHECKING:
     from hunet.model import Contacts, Workload
 
-__all__ = ["Crash", "Schedule", "crashes_from", "play"]
-
 _CHUNK = 1 << 14
 _NEW_OBJECTS = 100_000
 """So many must have come into being before the event loop looks for cycles among them."""

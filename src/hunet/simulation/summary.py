@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, Workload
 
-__all__ = ["Outcome"]
-
 
 class Outcome:
     """A run that is over: each table of the result is a method of its name, and so is the summary."""

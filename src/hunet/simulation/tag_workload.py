@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-__all__ = ["TABLE_2", "TAGS", "TagWorkload", "draw_tags", "spoken_times", "tag_shares"]
-
 TABLE_2 = (0.132, 0.103, 0.0887, 0.0739)
 """The shares of the four most frequent tags."""
 

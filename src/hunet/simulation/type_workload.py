@@ -19,8 +19,6 @@ from hunet.simulation.randomness import Stream, generator
 if TYPE_CHECKING:
     from hunet.model import Contacts
 
-__all__ = ["TypeWorkload", "draw_types"]
-
 _PAPER = "Zhao and Wu, section V.A"
 
 

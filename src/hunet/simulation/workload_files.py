@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-__all__ = ["read_workload"]
-
 
 def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -> Workload:
     """A workload from two CSV files with a header line.

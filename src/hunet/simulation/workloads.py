@@ -34,8 +34,6 @@ from hunet.simulation.type_workload import TypeWorkload, draw_types
 if TYPE_CHECKING:
     from hunet.model import Contacts
 
-__all__ = ["WORKLOADS", "UniformWorkload", "make_workload"]
-
 
 class UniformWorkload(Parameters, frozen=True):
     """Everybody is alike: topics, publishers and times are drawn uniformly, unless told otherwise."""

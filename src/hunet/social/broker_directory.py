@@ -16,8 +16,6 @@ from hunet.social.detection import jaccard
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["BrokerDirectory", "Entry"]
-
 
 class Entry(NamedTuple):
     """A community: its brokers, its members, and since when it is so."""

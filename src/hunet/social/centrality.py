@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Node, NodeSet
 
-__all__ = ["Centrality", "betweenness", "brokers", "closeness", "farthest", "graph_of"]
-
 Graph = dict[int, int]
 Centrality = Literal["closeness", "betweenness"]
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from hunet.social.closeness_graph import ClosenessGraph
 
-__all__ = ["Communities", "Neighbourhoods", "communities", "normalised_cut"]
-
 Communities = dict[Node, tuple[Node, ...]]
 """Members in rising order, by label: the number of the initiator."""
 

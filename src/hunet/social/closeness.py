@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["gaussian_closeness"]
-
 
 def gaussian_closeness(separations: Sequence[float], sigma: float) -> float:
     """MOPS, Eq. 1: exp(-AVG² / 2σ²) of the mean separation; never apart is 1.

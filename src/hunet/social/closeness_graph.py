@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     from hunet.model import Contacts
     from hunet.social.contact_history import Edges
 
-__all__ = [
-    "ClosenessGraph",
-    "ClosenessTable",
-    "Separations",
-    "VirtualLink",
-    "closeness_table",
-    "delay_bound",
-    "mean_separations",
-]
-
 ClosenessTable = tuple[tuple[Node, Node, float], ...]
 """Rows of (node, node, closeness), the smaller node first, in rising order."""
 

@@ -33,8 +33,6 @@ from hunet.social.closeness_graph import ClosenessGraph
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CommunityExchange", "News", "Row"]
-
 
 class Row(msgspec.Struct, frozen=True, gc=False):
     """The closeness of one device's own links, and how far it has come."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["consensus"]
-
 
 def consensus(choices: Iterable[tuple[str, str, str]]) -> dict[str, float]:
     """The consensus of each item, from (user, item, tag) rows, in the order in which items come up.

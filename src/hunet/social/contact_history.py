@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["ContactHistory", "Edges"]
-
 Edges = Literal["both", "inner+trailing", "inner"]
 """Which separations of a window count: also the one before the first contact and the one after the last, or not."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, NodeSet
 
-__all__ = ["agreed", "best_matches", "detect", "jaccard"]
-
 
 def detect(contacts: Contacts, rules: DetectionParameters, until: float | None = None) -> list[LocalCommunity]:
     """What every device knows after a trace, or after its contacts up to a time."""

@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hunet.model import Node, NodeList
 
-__all__ = ["EncounterWindow"]
-
 
 class EncounterWindow:
     """The encounters of the last ``length`` seconds. Time never runs backwards."""

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ExactCounters"]
-
 
 class ExactCounters:
     """Keys and their counters, all above zero and none above the ceiling. A value: operations return new ones."""

@@ -22,8 +22,6 @@ from hunet.model import members
 if TYPE_CHECKING:
     from hunet.model import Node, NodeSet
 
-__all__ = ["FamiliarSet"]
-
 
 class FamiliarSet:
     """The familiar set of one device (the paper's F).

@@ -9,18 +9,6 @@ from __future__ import annotations
 
 from math import exp, inf, log, log1p
 
-__all__ = [
-    "best_filter_count",
-    "best_hashes",
-    "expected_bytes",
-    "expected_life",
-    "expected_set_counters",
-    "false_positive_rate",
-    "saturation_time",
-    "share_of_time_present",
-    "sustaining_cycle",
-]
-
 
 def expected_set_counters(keys: float, counters: int = 256, hashes: int = 3) -> float:
     """Counters above zero after n insertions: m(1 - (1 - 1/m)^kn).

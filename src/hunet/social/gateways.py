@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from hunet.social.clique_communities import Communities
     from hunet.social.closeness_graph import ClosenessGraph
 
-__all__ = ["betweenness", "brokers", "gateways"]
-
 
 def gateways(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node]) -> list[Node]:
     """The members of one community with a direct link to the other."""

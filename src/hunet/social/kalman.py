@@ -23,16 +23,6 @@ from __future__ import annotations
 from collections import deque
 from math import cos, pi, sin, sqrt
 
-__all__ = [
-    "KalmanPredictor",
-    "Predictability",
-    "ScalarKalman",
-    "limit_gain",
-    "local_level",
-    "local_linear_trend",
-    "with_season",
-]
-
 Matrix = list[list[float]]
 
 

@@ -33,8 +33,6 @@ from typing import Annotated, Literal, NamedTuple
 from hunet.model import Node, NodeSet, Parameters, about, members
 from hunet.social.familiar import FamiliarSet
 
-__all__ = ["DetectionParameters", "LocalCommunity", "Told"]
-
 
 class DetectionParameters(Parameters, frozen=True):
     """How communities are detected."""

@@ -15,8 +15,6 @@ from hunet.model import Node, NodeSet, Topic
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Record", "SubscriptionList"]
-
 Record = tuple[Node, Topic, bool, float]
 """Subscriber, topic, whether it wants it (or no longer does), since when."""
 

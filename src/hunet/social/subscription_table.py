@@ -22,8 +22,6 @@ from hunet.model import Topic, matching_score, weighted_terms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["YOUNGEST", "Matches", "SubscriptionTable", "utility"]
-
 Matches = tuple[tuple[float, float], ...]
 """For a message, each subscription that it matches: the score, and when the subscription was registered."""
 

@@ -43,16 +43,6 @@ from typing import TypeVar
 
 from hunet.model import ConfigurationError, PeerError, ProtocolError
 
-__all__ = [
-    "Evidence",
-    "FilterShape",
-    "Lookup",
-    "TemporalCountingBloomFilter",
-    "cycles_between",
-    "preference",
-    "wire_size",
-]
-
 T = TypeVar("T")
 _BYTE = 256
 _IDENTITY = bytes(range(_BYTE))

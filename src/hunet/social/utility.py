@@ -21,8 +21,6 @@ from hunet.social.kalman import Predictability, ScalarKalman, local_level, local
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["ATTRIBUTES", "Forecasts", "Sample", "Surroundings", "change_degree"]
-
 _DAY = 86_400.0
 
 

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from hunet.model.parameters import Annotated, Parameters, about
+from hunet.model.parameters import Parameters, about
 from hunet.worlds.campus_habits import DEFAULT_ATTRACTIONS, attraction_tables, check_attractions
 from hunet.worlds.co_stays import Stays, co_locations, meetings
 from hunet.worlds.movement import check_order, labelled
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from hunet.model.contacts import Contacts
     from hunet.worlds.tracks import Breakpoints, Floats
-
-__all__ = ["Campus", "CampusMovement", "Slot", "campus", "slots_of"]
 
 _PAPER = "MOPS, section V.A"
 _DAY_PATTERNS = tuple(f"Mon Wed Fri {hour:02}:00 60" for hour in (9, 10, 11, 13, 14)) + tuple(

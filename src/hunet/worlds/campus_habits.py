@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hunet.worlds.campus import Campus
     from hunet.worlds.timetable import Student
 
-__all__ = ["DEFAULT_ATTRACTIONS", "Habit", "attraction_tables", "check_attractions"]
-
 KINDS = ("undergraduate-resident", "undergraduate-commuter", "graduate")
 _QUIET_WEEKEND = {"10-18": {"HOME": 0.85, "LIB": 0.08, "DEPT": 0.07}, "18-23": {"HOME": 1.0}}
 

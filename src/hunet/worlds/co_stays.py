@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from hunet.worlds.tracks import Floats, Integers
 
-__all__ = ["CoLocations", "Stays", "co_locations", "meetings"]
-
 
 class Stays(NamedTuple):
     """Who was where, from when to when (half-open), in columns: person by person, each in order of time."""

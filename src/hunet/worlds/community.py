@@ -30,12 +30,12 @@ import math
 from bisect import bisect_right
 from heapq import heapify, heapreplace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
-from hunet.model.parameters import Annotated, Parameters, about
+from hunet.model.parameters import Parameters, about
 from hunet.worlds.movement import RadioMovement, check_order, check_radio_area
 from hunet.worlds.society import Society, communities, placed, related, squares_that_fit, weighted
 from hunet.worlds.streams import stream
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from hunet.worlds.tracks import Floats, Integers
-
-__all__ = ["Community", "community", "draw_society"]
 
 _TABLE = "SocialCast, Table I"
 _TEXT = "SocialCast, section V.A"

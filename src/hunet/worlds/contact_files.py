@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["read_contacts", "write_contacts"]
-
 _COLUMNS = ("a", "b", "start", "end")
 _REMEDY = "correct the record, or clean the log with 'hunet trace import'"
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from hunet.model.contacts import Contacts
     from hunet.worlds.tracks import Floats
 
-__all__ = ["ContactStatistics", "contact_statistics", "inter_contact_times"]
-
 
 @dataclass(frozen=True, slots=True)
 class ContactStatistics:

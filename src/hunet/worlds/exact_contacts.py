@@ -37,8 +37,6 @@ from hunet.worlds.tracks import Floats, Integers, Legs, Tracks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ContactColumns", "exact_contacts", "near_pairs"]
-
 SAME_VELOCITY = 1e-18
 """m²/s²: below this squared relative speed two nodes keep their distance."""
 TOUCHING = 1e-7

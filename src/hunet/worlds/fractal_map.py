@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from hunet.worlds.tracks import Floats, Integers
 
-__all__ = ["fractal_waypoints", "hurst_parameter"]
-
 SHARE_STEP = 0.01
 VARIANCE_TOLERANCE = 0.03
 LARGEST_SPLIT_VARIANCE = 3.0

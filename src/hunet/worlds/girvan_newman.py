@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from hunet.worlds.tracks import Integers
 
-__all__ = ["girvan_newman", "modularity"]
-
 GIVE_UP = 0.05
 """How far modularity may fall below its best before the search ends."""
 TIE = 1e-9

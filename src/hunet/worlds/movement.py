@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from hunet.model.parameters import Parameters
 
-__all__ = ["Movement", "RadioMovement", "check_order", "check_radio_area", "labelled"]
-
 
 class Movement(Protocol):
     """People who move: where they are, what is known of them, whom they meet."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from hunet.worlds.movement import Movement
     from hunet.worlds.tracks import Tracks
 
-__all__ = ["MovementFormat", "format_of", "write_movement"]
-
 MovementFormat = Literal["ns2", "one", "csv"]
 _SUFFIXES: dict[str, MovementFormat] = {
     ".ns2": "ns2",

@@ -21,13 +21,13 @@ is 1 m/s, as for random waypoint.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
 from hunet.model.errors import ConfigurationError
-from hunet.model.parameters import Annotated, Parameters, about
+from hunet.model.parameters import Parameters, about
 from hunet.worlds.exact_contacts import near_pairs
 from hunet.worlds.fractal_map import fractal_waypoints, hurst_parameter
 from hunet.worlds.movement import RadioMovement, check_order, check_radio_area
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from hunet.worlds.tracks import Floats, Integers
-
-__all__ = ["Slaw", "clusters", "slaw", "truncated_pareto", "waypoint_map"]
 
 _PAPER = "Zhao and Wu, section V"
 _BONNMOTION = "BonnMotion"

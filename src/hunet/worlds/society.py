@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from hunet.worlds.tracks import Floats, Integers
 
-__all__ = ["Society", "placed", "related", "squares_that_fit", "weighted"]
-
 PLACEMENT_ATTEMPTS = 200
 
 

@@ -14,8 +14,6 @@ import zlib
 
 import numpy as np
 
-__all__ = ["stream"]
-
 
 def stream(seed: int, world: str, purpose: str, node: int = 0) -> np.random.Generator:
     """Make the generator of one purpose of one node.

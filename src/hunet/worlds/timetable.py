@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from hunet.worlds.campus import Campus
 
-__all__ = ["Course", "Student", "meeting_slots", "students"]
-
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 

@@ -21,8 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Breakpoints", "Floats", "Integers", "Legs", "Tracks", "from_instant"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Breakpoints = tuple[Floats, Floats, Floats]

@@ -25,20 +25,18 @@ start is the default although the stationary one is the better experiment.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
 
-from hunet.model.parameters import Annotated, Parameters, about
+from hunet.model.parameters import Parameters, about
 from hunet.worlds.movement import RadioMovement, check_order, check_radio_area
 from hunet.worlds.streams import stream
 from hunet.worlds.tracks import Breakpoints, Tracks, from_instant
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-
-__all__ = ["RandomWaypoint", "mean_leg", "mean_speed", "random_waypoint"]
 
 _PAPER = "Zhao and Wu, section V"
 

@@ -8,7 +8,7 @@ from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 from hunet.pipeline.formats.arff import ARFF
 from hunet.pipeline.formats.durations import DURATIONS
 from hunet.pipeline.formats.encounters import ENCOUNTERS
-from hunet.pipeline.formats.format import Format, Reading
+from hunet.pipeline.formats.format import Format
 from hunet.pipeline.formats.haggle import HAGGLE
 from hunet.pipeline.formats.intervals import INTERVALS
 from hunet.pipeline.formats.milliseconds import MILLISECONDS
@@ -22,8 +22,6 @@ from hunet.pipeline.formats.sociopatterns import SOCIOPATTERNS, SOCIOPATTERNS_IJ
 
 if TYPE_CHECKING:
     from hunet.pipeline.sources import Head
-
-__all__ = ["FORMATS", "Format", "Reading", "choose_format", "format_named"]
 
 FORMATS: dict[str, Format] = {
     each.name: each

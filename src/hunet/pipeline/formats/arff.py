@@ -13,8 +13,6 @@ from hunet.pipeline.formats.format import NUMBER, Field, Format, Reading, cut
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ARFF"]
-
 _FIELDS = (Field("start", 0, number=True), Field("scanner", 1), Field("seen", 2))
 
 

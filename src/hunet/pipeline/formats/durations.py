@@ -9,8 +9,6 @@ from hunet.pipeline.formats.format import NUMBER, Field, Format, Reading, cut
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["DURATIONS"]
-
 _FIELDS = (Field("scanner", 0), Field("seen", 1), Field("start", 2, number=True), Field("duration", 3, number=True))
 
 

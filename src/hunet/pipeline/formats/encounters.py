@@ -19,8 +19,6 @@ from hunet.pipeline.formats.format import Format, Reading, unreadable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ENCOUNTERS"]
-
 
 def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
     from pyspark.sql import functions as sf

@@ -18,8 +18,6 @@ from hunet.pipeline.sources import Head, LogFile
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Field", "Format", "Reading", "cut", "number_rows", "unreadable"]
-
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 

@@ -12,8 +12,6 @@ from hunet.pipeline.formats.format import NUMBER, Field, Format, Reading, cut, n
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["HAGGLE"]
-
 _FIELDS = (Field("scanner", 0), Field("seen", 1), Field("start", 2, number=True), Field("end", 3, number=True))
 
 

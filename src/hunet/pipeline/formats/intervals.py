@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["INTERVALS"]
-
 _FIELDS = (Field("scanner", 0), Field("seen", 1), Field("start", 2, number=True), Field("end", 3, number=True))
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["MILLISECONDS", "in_milliseconds"]
-
 _FIELDS = (Field("scanner", 0), Field("seen", 1), Field("start", 2, number=True), Field("end", 3, number=True))
 _LATE = 1e11
 """As Unix seconds the year 5138; as Unix milliseconds March 1973."""

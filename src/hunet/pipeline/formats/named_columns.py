@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["ASSOCIATIONS", "CSV"]
-
 _SYNONYMS = {
     "a": ("a", "scanner", "seer", "node1", "id1", "source", "i", "user_id"),
     "b": ("b", "seen", "node2", "id2", "target", "j", "seen_user_id"),

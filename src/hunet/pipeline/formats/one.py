@@ -13,8 +13,6 @@ from hunet.pipeline.formats.format import NUMBER, Field, Format, Reading, cut
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ONE"]
-
 _FIELDS = (Field("time", 0, number=True), Field("word", 1), Field("scanner", 2), Field("seen", 3), Field("state", 4))
 
 

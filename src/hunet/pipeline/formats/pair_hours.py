@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["PAIR_HOURS"]
-
 _FIELDS = (Field("scanner", 0), Field("seen", 1), Field("hour", 2, number=True))
 _HOUR = 3600.0
 _LAST = 1e6

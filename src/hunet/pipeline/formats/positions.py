@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["POSITIONS"]
-
 _FIELDS = (
     Field("start", 0, number=True),
     Field("node", 1),

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["ROSTER"]
-
 _HOUR = 3600.0
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["SCANNER_FILES"]
-
 _FIELDS = (Field("seen", 0), Field("start", 1, number=True), Field("end", 2, number=True))
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.sources import Head
 
-__all__ = ["SAMPLE", "SOCIOPATTERNS", "SOCIOPATTERNS_IJT"]
-
 SAMPLE = 20.0
 """Seconds between two samples of the badges."""
 
