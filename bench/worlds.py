@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
-from hunet.worlds import WORLDS, contact_statistics, make_movement, make_world
+from hunet.graphs.contact_statistics import contact_statistics
+from hunet.worlds import WORLDS, make_movement, make_world
 from hunet.worlds.exact_contacts import ContactColumns, exact_contacts
 
 if TYPE_CHECKING:

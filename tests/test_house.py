@@ -18,14 +18,15 @@ from hunet.protocols import PROTOCOLS, Packet
 SOURCE = Path(hunet.__file__).parent
 ROOMS = {
     "model": set(),
+    "graphs": {"model"},
     "social": {"model"},
     "protocols": {"model", "social"},
-    "worlds": {"model"},
+    "worlds": {"model", "graphs"},
     "simulation": {"model", "social", "protocols"},
     "node": {"model", "social", "protocols"},
-    "pipeline": {"model", "social", "protocols", "worlds", "simulation"},
+    "pipeline": {"model", "graphs", "social", "protocols", "worlds", "simulation"},
     "testing": {"model", "protocols", "simulation"},
-    "report": {"model"},
+    "report": {"model", "graphs"},
 }
 IMPURE = {
     "asyncio",

@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import Any
 
 from hunet.model import Catalogue, Message, Node, Topic, from_mapping, members
+from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Driver, Packet, Protocol, protocol_class
 from hunet.simulation.engine import Engine, Links, Rank
-from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import columns
 
 __all__ = ["Network", "Pair", "TestNode"]

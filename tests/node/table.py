@@ -11,13 +11,13 @@ from random import Random
 from typing import Any
 
 from hunet.model import Message, from_mapping
+from hunet.model.randomness import Stream, node_rng
 from hunet.node import wire
 from hunet.node.driver import LiveDriver
 from hunet.node.identity import Identity
 from hunet.node.publication import Publication
 from hunet.node.store import Store
 from hunet.protocols import protocol_class
-from hunet.simulation.randomness import Stream, node_rng
 
 IDENTITIES = sorted((Identity.new() for _ in range(4)), key=lambda identity: identity.device)
 NAMES = [identity.device for identity in IDENTITIES]

@@ -14,13 +14,13 @@ import pytest
 
 from hunet import Contacts, write_contacts
 from hunet.cli import main
+from hunet.model.contact_files import read_contacts
 from hunet.model.files import read_toml
 from hunet.pipeline.one_events import Connection, contacts_of, generate_messages
 from hunet.pipeline.one_settings import OneSettings
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
 from hunet.report.one_reports import write_one_reports
-from hunet.worlds.contact_files import read_contacts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

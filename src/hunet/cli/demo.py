@@ -48,7 +48,7 @@ def demo(
     }
     span = _EIGHT_HOURS
     if trace:
-        from hunet.worlds.contact_files import read_contacts
+        from hunet.model.contact_files import read_contacts
 
         first, last = read_contacts(trace).span
         span, given["contacts"] = last - first, str(trace.absolute())

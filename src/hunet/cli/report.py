@@ -72,8 +72,8 @@ def _crowds(study: StudyResults, files: Sequence[Path]) -> Iterator[Crowd]:
     """The contacts of the first run on each world, which the study keeps, and on each trace that is given."""
     from hunet.cli.people import crowd_of
     from hunet.model import InputError
+    from hunet.model.contact_files import read_contacts
     from hunet.pipeline.study_run import world_file
-    from hunet.worlds.contact_files import read_contacts
 
     given = {(met := read_contacts(file)).fingerprint: (file, met) for file in files}
     for label, row in study.sources().items():

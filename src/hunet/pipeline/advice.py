@@ -106,7 +106,7 @@ def advice_study(
     contacts: Path, goal: Goal, *, messages: int, topics: int, buffer: int | None, runs: int, quick: bool
 ) -> Study:
     """The study that answers the question; the ratio and the kind of cost do not change it."""
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     goal.check()
     first, last = read_contacts(contacts).span

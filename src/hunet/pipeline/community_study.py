@@ -5,7 +5,7 @@ Tolerant Networks", MSWiM 2007, sections 3.4 and 4.4.
 
 A study's runs need not move messages. This one's protocol says nothing and does nothing; before it begins, it lets
 devices detect communities on the trace (``hunet.social.detection``) and compares them with those that a centre with the
-whole trace would find (``hunet.pipeline.communities``). The figures stand in the name of the run, like all that a run
+whole trace would find (``hunet.graphs.communities``). The figures stand in the name of the run, like all that a run
 takes for granted, and so in the results::
 
     protocol = "hunet.pipeline.community_study:CommunityStudy"
@@ -23,19 +23,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from hunet.graphs.communities import find_communities
+from hunet.graphs.hops import hop_counts
+from hunet.graphs.pairs import inter_contact_times, pairs_of
+from hunet.graphs.power_law import fit_times
 from hunet.model import Parameters, about, members
-from hunet.pipeline.communities import find_communities
-from hunet.pipeline.power_law import fit_times
-from hunet.pipeline.social_graph import hop_counts
 from hunet.protocols import Protocol
 from hunet.social.detection import agreed, best_matches, detect, jaccard
 from hunet.social.local_community import DetectionParameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from hunet.model import Contacts, Message, NodeSet
     from hunet.protocols.contract import Experiment
@@ -82,8 +80,8 @@ def graph_figures(contacts: Contacts, least_contacts: int = 1) -> dict[str, Any]
     >>> found["hops"], round(found["hops_mean"], 3), round(found["clustering_mean"], 3), found["degrees"]
     ([4, 2], 1.333, 0.583, [2, 2, 3, 1])
     """
-    edges, _, counts = _pairs(contacts)
-    kept = [edge for edge, many in zip(edges, counts.tolist(), strict=True) if many >= least_contacts]
+    pairs = pairs_of(contacts)
+    kept = [edge for edge, many in zip(pairs.edges(), pairs.contacts.tolist(), strict=True) if many >= least_contacts]
     near = [0] * len(contacts.names)
     for one, two in kept:
         near[one] |= 1 << two
@@ -117,14 +115,9 @@ def pair_figures(contacts: Contacts) -> dict[str, Any]:
     >>> pair_figures(Contacts.from_records([*often, ("0", "2", 0, 900), ("1", "2", 0, 1)]))["categories"]
     {'community': 1, 'familiar stranger': 0, 'friend': 1, 'stranger': 1}
     """
-    import numpy as np
-
-    _, durations, counts = _pairs(contacts)
-    often, lasting = counts > counts.mean(), durations > durations.mean()
-    order = np.lexsort((contacts.start, contacts.b, contacts.a))
-    a, b, start, end = (column[order] for column in (contacts.a, contacts.b, contacts.start, contacts.end))
-    same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
-    law = fit_times((start[1:] - end[:-1])[same])
+    pairs, gaps = pairs_of(contacts), inter_contact_times(contacts)
+    often, lasting = pairs.contacts > pairs.contacts.mean(), pairs.seconds > pairs.seconds.mean()
+    law = fit_times(gaps)
     return {
         "categories": {
             "community": int((often & lasting).sum()),
@@ -132,7 +125,7 @@ def pair_figures(contacts: Contacts) -> dict[str, Any]:
             "friend": int((~often & lasting).sum()),
             "stranger": int((~often & ~lasting).sum()),
         },
-        "inter_contact_times": int(same.sum()),
+        "inter_contact_times": len(gaps),
         "power_law": law._asdict() if law else None,
     }
 
@@ -177,16 +170,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _pairs(contacts: Contacts) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.int64]]:
-    """Every pair that met, with its time together and its number of contacts."""
-    import numpy as np
-
-    nodes = len(contacts.names)
-    keys, place = np.unique(contacts.a.astype(np.int64) * nodes + contacts.b, return_inverse=True)
-    durations = np.bincount(place, contacts.end - contacts.start, minlength=len(keys)).astype(np.float64)
-    return [divmod(key, nodes) for key in keys.tolist()], durations, np.bincount(place, minlength=len(keys))
-
-
 def _centralised(method: str, contacts: Contacts, threshold: float, k: int) -> list[NodeSet]:
     return _find(method, _Trace(contacts), threshold, k)
 
@@ -209,10 +192,10 @@ class _Trace:
 def _find(method: str, trace: _Trace, threshold: float, k: int) -> list[NodeSet]:
     import numpy as np
 
-    edges, durations, _ = _pairs(trace.contacts)
-    strong = durations >= threshold
-    kept = [edge for edge, keep in zip(edges, strong.tolist(), strict=True) if keep]
+    pairs = pairs_of(trace.contacts)
+    strong = pairs.seconds >= threshold
+    kept = [edge for edge, keep in zip(pairs.edges(), strong.tolist(), strict=True) if keep]
     # Contacts of no length still are contacts.
-    weights = np.maximum(durations[strong], 1e-6)
+    weights = np.maximum(pairs.seconds[strong], 1e-6)
     found = find_communities(method, len(trace.contacts.names), kept, weights, k)
     return [sum(1 << node for node in community) for community in found if len(community) >= 3]

@@ -32,10 +32,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hunet.model import Catalogue, ConfigurationError, ProtocolError, Workload, from_mapping
+from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Protocol, protocol_class
 from hunet.simulation import Crash, Links, Result, run
 from hunet.simulation.engine import Engine
-from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import Record, columns, spread
 from hunet.simulation.run import SERIES_STEPS
 from hunet.simulation.schedule import Schedule, play

@@ -233,7 +233,7 @@ def _refuse_twins(path: Path, points: list[Point]) -> None:
 
 
 def _sources(path: Path, given: dict[str, Any], read: dict[Path, str]) -> list[Source]:
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     sources = []
     for name in _axis(path, "contacts", given.get("contacts", [])):

@@ -82,7 +82,7 @@ def _contacts(run: Run, folder: Path) -> Contacts:
 @lru_cache(maxsize=_KEPT_TRACES)
 def _read(path: str, sha256: str) -> Contacts:
     """A trace, read once by each worker process."""
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     contacts = read_contacts(path)
     if contacts.fingerprint != sha256:
@@ -93,8 +93,8 @@ def _read(path: str, sha256: str) -> Contacts:
 @lru_cache(maxsize=_KEPT_TRACES)
 def _world(folder: str, named: str) -> Contacts:
     """A world, made once in a study and read once by each worker process that needs it again."""
+    from hunet.model.contact_files import read_contacts, write_contacts
     from hunet.worlds import make_world
-    from hunet.worlds.contact_files import read_contacts, write_contacts
 
     given = json.loads(named)
     place = world_file(Path(folder), given)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Runs, claims_table, has_runs, replace_section
+from hunet.report.claims import Claim, claims_table, replace_section
+from hunet.report.runs import Runs, has_runs
 
 B_SUB, PRIVATE, PUSH, PULL = "b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"
 AXIS = "decay_cycle"

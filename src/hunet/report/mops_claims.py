@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Runs, Verdict, claims_table, has_runs, replace_section
+from hunet.report.claims import Claim, Verdict, claims_table, replace_section
+from hunet.report.runs import Runs, has_runs
 
 MOPS, NEIGHBORS, PUSH, PULL = "mops", "k-nearest", "push", "pull"
 SCHEMES = (PUSH, MOPS, NEIGHBORS, PULL)

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from hunet.model.intervals import Interval
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.claims import Claim, Runs, Verdict, claims_table, has_runs, replace_section, verdict_of
+from hunet.report.claims import Claim, Verdict, claims_table, replace_section, verdict_of
+from hunet.report.runs import Runs, has_runs
 
 ELECTION, RANDOM = "social-election", "random-broker"
 WORLDS = {"waypoint": "RWP", "slaw": "SLAW"}

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Runs, Verdict, claims_table, replace_section
+from hunet.report.claims import Claim, Verdict, claims_table, replace_section
+from hunet.report.runs import Runs
 from hunet.report.socio_aware_overlay_runs import OVERLAY, PUSH, UNIT, Dissemination, Studies
 from hunet.report.socio_aware_overlay_tables import (
     LONERS,

@@ -12,7 +12,7 @@ from statistics import mean, median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Runs, has_runs
+from hunet.report.runs import Runs, has_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from hunet.model import InputError
 from hunet.model.intervals import Interval
-from hunet.report.claims import Runs
+from hunet.report.runs import Runs
 
 Row = dict[str, Any]
 

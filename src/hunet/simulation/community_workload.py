@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from hunet.model import ConfigurationError, InputError, Parameters, Publication, Subscription, about
-from hunet.simulation.randomness import Stream, generator
+from hunet.model.randomness import Stream, generator
+from hunet.model.workload import Drawn, WorkloadKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,8 @@ class CommunityWorkload(Parameters, frozen=True):
     ] = False
     size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
     members: Annotated[
-        str, about("file of lines 'node community', where contacts do not say who belongs to which", source="ours")
+        str,
+        about("file of lines 'node community', if contacts do not tell communities", source="ours", path=True),
     ] = ""
 
     def __post_init__(self) -> None:
@@ -46,9 +48,7 @@ class CommunityWorkload(Parameters, frozen=True):
             raise ValueError(f"until ({self.until:g}) must be after start ({self.start:g})")
 
 
-def community_workload(
-    contacts: Contacts, chosen: CommunityWorkload, seed: int
-) -> tuple[list[Publication], list[Subscription]]:
+def community_workload(contacts: Contacts, chosen: CommunityWorkload, seed: int) -> Drawn:
     """Draw who publishes and subscribes, and when."""
     interest = _interests(_communities(contacts, chosen.members), chosen.interests)
     roles, times = generator(seed, Stream.ROLES), generator(seed, Stream.TIMES)
@@ -106,3 +106,6 @@ def _interests(communities: list[str], interests: int) -> list[str]:
     order = sorted(sizes, key=lambda label: (-sizes[label], first[label]))
     number = {label: i % interests for i, label in enumerate(order)}
     return [f"i{number[label]}" for label in communities]
+
+
+COMMUNITIES = WorkloadKind(CommunityWorkload, community_workload)

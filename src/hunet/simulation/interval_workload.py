@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from hunet.model import Parameters, Publication, Subscription, Topic, about
-from hunet.simulation.randomness import Stream, generator
+from hunet.model.randomness import Stream, generator
+from hunet.model.workload import Drawn, WorkloadKind
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
@@ -71,9 +72,7 @@ def category_of(value: int, categories: list[Category]) -> Category:
     return next(category for category in categories if category.matches(value))
 
 
-def draw_intervals(
-    contacts: Contacts, chosen: IntervalWorkload, seed: int
-) -> tuple[list[Publication], list[Subscription]]:
+def draw_intervals(contacts: Contacts, chosen: IntervalWorkload, seed: int) -> Drawn:
     """The ranges, who wants which, and who publishes what when."""
     roles, times = generator(seed, Stream.ROLES), generator(seed, Stream.TIMES)
     nodes = len(contacts.names)
@@ -98,3 +97,6 @@ def draw_intervals(
         for i, (time, node, value) in enumerate(zip(when, publishers, values, strict=True))
     ]
     return publications, subscriptions
+
+
+INTERVALS = WorkloadKind(IntervalWorkload, draw_intervals)

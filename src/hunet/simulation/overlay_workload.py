@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from hunet.model import ConfigurationError, Publication, Subscription, about
+from hunet.model.randomness import Stream, generator
+from hunet.model.workload import Drawn, WorkloadKind
 from hunet.protocols.frozen_communities import detected_communities
-from hunet.simulation.randomness import Stream, generator
 from hunet.social.local_community import DetectionParameters
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class OverlayWorkload(DetectionParameters, frozen=True):
     size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
 
 
-def draw_overlay(
-    contacts: Contacts, chosen: OverlayWorkload, seed: int
-) -> tuple[list[Publication], list[Subscription]]:
+def draw_overlay(contacts: Contacts, chosen: OverlayWorkload, seed: int) -> Drawn:
     """Who wants which topics, and who says something when."""
     nodes = len(contacts.names)
     if chosen.subscriptions > nodes * chosen.topics:
@@ -73,3 +72,6 @@ def draw_overlay(
         publisher = crowd[int(roles.integers(len(crowd)))]
         publications.append(Publication(f"m{number}", time, publisher, f"t{topic}", chosen.size))
     return publications, [Subscription(node, f"t{topic}") for node, topic in sorted(wanted)]
+
+
+OVERLAY = WorkloadKind(OverlayWorkload, draw_overlay)

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from hunet.model import Parameters, Publication, Subscription, about
-from hunet.simulation.randomness import Stream, generator
+from hunet.model.randomness import Stream, generator, publication_times
+from hunet.model.workload import Drawn, WorkloadKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from hunet.model import Contacts
 
 TABLE_2 = (0.132, 0.103, 0.0887, 0.0739)
@@ -73,7 +72,7 @@ def tag_shares(tags: int = 38) -> list[float]:
     return [*TABLE_2, *tail]
 
 
-def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> tuple[list[Publication], list[Subscription]]:
+def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> Drawn:
     """Who wants which tags, and who says something when."""
     nodes = len(contacts.names)
     roles = generator(seed, Stream.ROLES)
@@ -82,7 +81,7 @@ def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> tuple[list[
         for node in range(nodes)
         for tag in sorted(roles.permutation(chosen.tags)[: chosen.interests])
     ]
-    said = spoken_times(contacts.span, range(nodes), chosen.max_interval, seed)
+    said = publication_times(contacts.span, range(nodes), chosen.max_interval, seed)
     shares = np.array(tag_shares(chosen.tags))
     tags = roles.choice(chosen.tags, len(said), p=shares / shares.sum())
     publications = [
@@ -92,18 +91,4 @@ def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> tuple[list[
     return publications, subscriptions
 
 
-def spoken_times(
-    span: tuple[float, float], nodes: Iterable[int], max_interval: float, seed: int
-) -> list[tuple[float, int]]:
-    """(time, node) of all messages, in order: the time between two of a node is uniform up to MAX_INTERVAL."""
-    times = generator(seed, Stream.TIMES)
-    begin, end = span
-    expected = 2 * (end - begin) / max_interval
-    said: list[tuple[float, int]] = []
-    for node in nodes:
-        when = np.array([begin])
-        while when[-1] <= end:
-            gaps = times.uniform(0, max_interval, int(expected + 4 * expected**0.5) + 8)
-            when = np.concatenate([when, when[-1] + np.cumsum(gaps)])
-        said += [(float(time), node) for time in when[1:] if time <= end]
-    return sorted(said)
+TAG_WORKLOAD = WorkloadKind(TagWorkload, draw_tags)

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from hunet.model import ConfigurationError, Parameters, Publication, Subscription, about
-from hunet.simulation.randomness import Stream, generator
+from hunet.model.randomness import Stream, generator
+from hunet.model.workload import Drawn, WorkloadKind
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
@@ -42,7 +43,7 @@ class TypeWorkload(Parameters, frozen=True):
             raise ValueError("weights are from 0 to 1")
 
 
-def draw_types(contacts: Contacts, chosen: TypeWorkload, seed: int) -> tuple[list[Publication], list[Subscription]]:
+def draw_types(contacts: Contacts, chosen: TypeWorkload, seed: int) -> Drawn:
     """Draw who publishes and who wants what."""
     nodes = len(contacts.names)
     if max(chosen.publishers, chosen.subscribers) > nodes:
@@ -71,3 +72,6 @@ def _wanted(number: int, chosen: TypeWorkload) -> str:
     if not chosen.weights:
         return f"type{number}"
     return " ".join(f"type{(number + i) % chosen.types}^{weight:g}" for i, weight in enumerate(chosen.weights))
+
+
+TYPES = WorkloadKind(TypeWorkload, draw_types)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hunet.graphs.pairs import inter_contact_times, pairs_of
+
 if TYPE_CHECKING:
+    from hunet.graphs.pairs import Floats
     from hunet.model.contacts import Contacts
-    from hunet.worlds.tracks import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def contact_statistics(contacts: Contacts) -> ContactStatistics:
     pairs = nodes * (nodes - 1) / 2
     length = contacts.end - contacts.start
     whole = (contacts.start > begin) & (contacts.end < finish)
-    met = len(np.unique(contacts.a.astype(np.int64) * nodes + contacts.b))
+    met = len(pairs_of(contacts).nodes)
     gaps = inter_contact_times(contacts)
     mean_gap = _mean(gaps)
     return ContactStatistics(
@@ -57,15 +59,6 @@ def contact_statistics(contacts: Contacts) -> ContactStatistics:
         mean_inter_contact=mean_gap,
         inter_contact_variation=float(gaps.std() / mean_gap) if len(gaps) else np.nan,
     )
-
-
-def inter_contact_times(contacts: Contacts) -> Floats:
-    """Give the gaps between consecutive contacts of each pair, in no particular order."""
-    order = np.lexsort((contacts.start, contacts.b, contacts.a))
-    a, b, start, end = contacts.a[order], contacts.b[order], contacts.start[order], contacts.end[order]
-    same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
-    gaps: Floats = (start[1:] - end[:-1])[same]
-    return gaps
 
 
 def _mean(values: Floats) -> float:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame
 
     Floats = NDArray[np.float64]
 
@@ -45,20 +44,6 @@ class PowerLaw(NamedTuple):
     """Which share of all times that is."""
     distance: float
     """Kolmogorov-Smirnov distance."""
-
-
-def binned(inter_contacts: DataFrame) -> DataFrame:
-    """Count times by bin: columns bin, times, logs (the sum of their natural logarithms)."""
-    from pyspark.sql import functions as sf
-
-    number = sf.floor(sf.log10("time") * BINS_PER_DECADE).cast("int")
-    # Decimals: the sum must not depend on the order of adding.
-    logs = sf.sum(sf.log("time").cast("decimal(30,12)")).cast("double")
-    return (
-        inter_contacts.where(sf.col("time") > 0)
-        .groupBy(number.alias("bin"))
-        .agg(sf.count("*").alias("times"), logs.alias("logs"))
-    )
 
 
 def fit_times(times: Floats, given: tuple[float, float] | None = None) -> PowerLaw | None:
