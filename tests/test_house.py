@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import hunet
-from hunet.protocols import PROTOCOLS, Packet
+from hunet.protocols import Packet
+from hunet.systems import PROTOCOLS
 
 SOURCE = Path(hunet.__file__).parent
 ROOMS = {

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, HunetError, Publication, Subscription, Workload
     from hunet.model.contact_files import read_contacts, write_contacts
     from hunet.node.node import Node
-    from hunet.protocols import PROTOCOLS, Protocol
+    from hunet.protocols import Protocol
     from hunet.simulation import Crash, Links, Result, make_workload, read_workload, run
+    from hunet.systems import PROTOCOLS
     from hunet.worlds import make_world
 
 __all__ = [
@@ -49,7 +50,8 @@ __all__ = [
 _HOMES = {
     "hunet.model": ("Contacts", "HunetError", "Publication", "Subscription", "Workload"),
     "hunet.node.node": ("Node",),
-    "hunet.protocols": ("PROTOCOLS", "Protocol"),
+    "hunet.protocols": ("Protocol",),
+    "hunet.systems": ("PROTOCOLS",),
     "hunet.simulation": ("Crash", "Links", "Result", "make_workload", "read_workload", "run"),
     "hunet.worlds": ("make_world",),
     "hunet.model.contact_files": ("read_contacts", "write_contacts"),

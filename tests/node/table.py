@@ -17,7 +17,7 @@ from hunet.node.driver import LiveDriver
 from hunet.node.identity import Identity
 from hunet.node.publication import Publication
 from hunet.node.store import Store
-from hunet.protocols import protocol_class
+from hunet.systems import protocol_class
 
 IDENTITIES = sorted((Identity.new() for _ in range(4)), key=lambda identity: identity.device)
 NAMES = [identity.device for identity in IDENTITIES]

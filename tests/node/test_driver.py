@@ -16,8 +16,8 @@ from hunet.node.holdings import Holdings, Quotas
 from hunet.node.identity import device_name
 from hunet.node.publication import Publication
 from hunet.node.store import Store
-from hunet.protocols import PROTOCOLS
 from hunet.protocols.push import Push
+from hunet.systems import PROTOCOLS
 from tests.node.table import IDENTITIES, NAMES, Table
 
 STATEFUL = ["push", "spray-and-wait", "b-sub", "socialcast", "social-election", "socio-aware-overlay", "mops"]

@@ -13,9 +13,10 @@ import pytest
 from hunet.model import Catalogue, from_mapping
 from hunet.model.randomness import Stream, node_rng
 from hunet.node.publication import Publication
-from hunet.protocols import Driver, Protocol, protocol_class
+from hunet.protocols import Driver, Protocol
 from hunet.simulation.engine import Engine, Links, Rank
 from hunet.simulation.record import columns
+from hunet.systems import protocol_class
 from hunet.testing import Network
 from tests.node.table import IDENTITIES, Table
 

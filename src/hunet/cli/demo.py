@@ -36,7 +36,7 @@ def demo(
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import plan_study
-    from hunet.protocols import PROTOCOLS
+    from hunet.systems import PROTOCOLS
 
     given: dict[str, Any] = {
         "protocol": list(PROTOCOLS),

@@ -14,7 +14,7 @@ def protocols(
 ) -> None:
     """List the protocols with their parameters, the papers' symbols and the defaults."""
     from hunet.model import describe
-    from hunet.protocols import PROTOCOLS, protocol_class
+    from hunet.systems import PROTOCOLS, protocol_class
 
     chosen = {name: protocol_class(name)} if name else PROTOCOLS
     if as_json:

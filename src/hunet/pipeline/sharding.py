@@ -33,13 +33,14 @@ import numpy as np
 
 from hunet.model import Catalogue, ConfigurationError, ProtocolError, Workload, from_mapping
 from hunet.model.randomness import Stream, node_rng
-from hunet.protocols import Data, Protocol, protocol_class
+from hunet.protocols import Data, Protocol
 from hunet.simulation import Crash, Links, Result, run
 from hunet.simulation.engine import Engine
 from hunet.simulation.record import Record, columns, spread
 from hunet.simulation.run import SERIES_STEPS
 from hunet.simulation.schedule import Schedule, play
 from hunet.simulation.summary import Outcome
+from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -311,7 +311,7 @@ def _parameters(path: Path, protocol: Any, table: Any) -> dict[str, list[Any]]:
     """The parameters of one protocol: those of all, and its own table's."""
     import msgspec
 
-    from hunet.protocols import PROTOCOLS, protocol_class
+    from hunet.systems import PROTOCOLS, protocol_class
 
     if not isinstance(table, dict):
         raise InputError(path, "'parameters' must be a table")

@@ -1,29 +1,6 @@
 """SocialCast: routing by where subscribers are likely to be met soon.
 
-P. Costa, C. Mascolo, M. Musolesi and G. P. Picco, "Socially-Aware Routing for Publish-Subscribe in Delay-Tolerant
-Mobile Ad Hoc Networks", IEEE Journal on Selected Areas in Communications 26(5), 2008.
-
-Theory of operation. People who share an interest meet more often than others. A publication exists in γ copies, never
-more, which travel from carrier to carrier towards those who are expected to be near its subscribers. Every T seconds,
-each device at its own time, a device (1) samples its surroundings and updates its *utility* for each interest, (2)
-tells its neighbours its interests, its utilities and what it received last, and (3) hands each message to the
-neighbour of the highest utility for its interest, if that exceeds its own by more than ε; neighbours that want a
-message get it in passing, without becoming carriers (section III, Fig. 2). A utility is a weighted sum of forecasts
-of attributes: whether a subscriber is near (``col``) and how fast the neighbourhood changes (``cdc``), each smoothed
-by a Kalman predictor (section IV and appendix).
-
-``socialcast-random`` is the paper's baseline "without prediction": each message stays, or one copy of it goes to a
-neighbour drawn by lot. It reckons no utilities and tells none, since nobody would ask.
-
-Where we depart from the paper, and why (the numbers are those of our specification, section 12). The replica flag
-belongs to the transmission, not to the message (A1). A next carrier that subscribes gets one transmission that does
-both jobs (A2). One copy of a message moves per tick and a neighbour that was just sent a message counts as having
-received it (A3): the printed loop would hand all γ copies to the same neighbour. Utilities are told for all interests
-a device knows of, not only its own (A12): otherwise only subscribers could become carriers. maxTTL and the filters'
-constants are not given and were fitted (A4, A8); docs/systems/socialcast.md has the curves. For the predictability
-component (A10) the paper has no rule; ours is ``distrust``, and off, as there is no sign of it in the paper's
-evaluation. A device that subscribes while it carries a matching message
-delivers it. The paper's messages live for ever; where a workload gives them a life, it is kept.
+The folder's ``__init__`` has the citation, the theory of operation and the departures from the paper.
 """
 
 from __future__ import annotations

@@ -1,42 +1,6 @@
 """Socio-Aware Overlay: the most central members of each community are its brokers, and brokers know each other.
 
-E. Yoneki, P. Hui, S. Chan and J. Crowcroft, "A Socio-Aware Overlay for Publish/Subscribe Communication in Delay
-Tolerant Networks", MSWiM 2007.
-
-Theory of operation. Devices find their own communities by talking to those they meet (``hunet.social.local_community``)
-and appoint as brokers the members of the highest closeness centrality in what they know of the community (section 3.3,
-Eq. 1). The steps of section 5.2, as they are done here:
-
-1. Two devices that meet exchange what community detection needs, subscriptions and unsubscriptions on their way to the
-   broker, and the brokers of all communities that they know of.
-2. Whenever its view of the community changes, a device works out the brokers anew.
-3. An old broker sends its subscription list to the new ones and tells all brokers of the change.
-4. Subscriptions spread among the members of a community and so reach its brokers.
-5. A publication that reaches a broker goes to all brokers: *Direct*, by a way that needs no contact (an access point,
-   the telephone network), or by *Unicast*, over contacts.
-6. A publisher hands its publication to the first device that it meets, or waits for a broker; a device that is not a
-   broker takes it to a broker of its community.
-7. A device without a community uses the default one.
-8. A broker matches a publication with its subscription list. If anybody wants it, it floods the community, as far as
-   its members are away from it.
-
-*Online*, all of this happens at once, as on real devices. *Frozen*, communities and brokers are those of the whole
-trace, known to everybody from the start: what the paper's tables measure.
-
-Where we depart from the paper, and why (the numbers are those of our specification, section 12)
-- Who publishes waits for a contact even if it is a broker itself: otherwise the paper's latencies of days could not
-  come about (A7). Then it serves its own community, and the others' brokers if the device that it met will not.
-- Direct transmissions count no hops: with them the paper's 1.3 hops would not be possible (A8).
-- A community goes by its smallest broker (A5). The paper's separate list of centralities would say the same as the
-  list of brokers with timestamps, and is not kept beside it.
-- Frozen, the hops of a closeness are between devices that met at all. The specification has familiar sets here (A3),
-  but then few members are brokers and some are three hops from others; all of the paper's are one hop from everybody
-  and nearly everybody is a broker (section 5.2), which is so if meeting is enough. Online, devices use what they know.
-- The default community is the largest one if frozen; online, that of the first broker met (A6).
-- Brokers are all members of the highest centrality, or the smallest of them (A4). Betweenness, which the paper leaves
-  for later, may take the place of closeness.
-- Unicast is epidemic among all devices, which the paper says it may end up as, or brokers meeting brokers.
-- The paper's messages live for ever and buffers have no end; where a workload or a buffer sets limits, they are kept.
+The folder's ``__init__`` has the citation, the theory of operation and the departures from the paper.
 """
 
 from __future__ import annotations

@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import Catalogue, Contacts, Workload, from_mapping
 from hunet.model.randomness import Stream, node_rng
-from hunet.protocols import Data, Packet, Protocol, protocol_class
+from hunet.protocols import Data, Packet, Protocol
 from hunet.simulation.engine import Engine, Links, Rank
 from hunet.simulation.record import columns
+from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
