@@ -19,11 +19,11 @@ from time import perf_counter, process_time
 from typing import Any
 
 from hunet import Contacts, make_workload, make_world, read_contacts, run
-from hunet.protocols.b_sub_packets import Filters
 from hunet.report.figures import panels
-from hunet.simulation.tag_workload import TAGS
-from hunet.social import filter_theory as theory
-from hunet.social.temporal_counting_bloom_filter import Evidence, FilterShape, Lookup, wire_size
+from hunet.systems.b_sub import theory
+from hunet.systems.b_sub.filter import Evidence, FilterShape, Lookup, wire_size
+from hunet.systems.b_sub.packets import Filters
+from hunet.systems.b_sub.workload import TAGS
 
 REPEATS = 3
 

@@ -12,9 +12,9 @@ import pytest
 
 from hunet.model import InputError
 from hunet.model.intervals import Interval
-from hunet.report.b_sub_claims import b_sub_claims, privacy_table, write_claims
 from hunet.report.claims import Claim, claims_table, replace_section
 from hunet.report.runs import Runs
+from hunet.systems.b_sub.claims import b_sub_claims, privacy_table, write_claims
 
 CYCLES = [4, 16, 64, 256, 1024, 4096]
 DELIVERY = {

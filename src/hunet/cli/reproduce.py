@@ -12,7 +12,7 @@ from hunet.cli.options import SparkMaster
 from hunet.cli.progress import progress_of_runs
 
 SYSTEMS = {
-    "b-sub": "hunet.report.b_sub_claims",
+    "b-sub": "hunet.systems.b_sub.claims",
     "socialcast": "hunet.report.socialcast_claims",
     "social-election": "hunet.report.social_election_claims",
     "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",

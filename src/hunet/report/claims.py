@@ -1,6 +1,6 @@
 """Claims of a paper against results of ours: a table in Markdown that is generated, never typed.
 
-A system's module (``hunet.report.b_sub_claims``, ...) says for each claim what the paper gives, computes what our study
+A system's module (``hunet.systems.b_sub.claims``, ...) says for each claim what the paper gives, computes what our study
 gives, and judges. The table stands in the system's page between two comments and is replaced as a whole::
 
     <!-- claims -->

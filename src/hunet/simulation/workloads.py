@@ -29,8 +29,8 @@ from hunet.simulation.community_workload import COMMUNITIES
 from hunet.simulation.interval_workload import INTERVALS
 from hunet.simulation.overlay_workload import OVERLAY
 from hunet.simulation.real_interests import GROUPS, QUESTIONNAIRES
-from hunet.simulation.tag_workload import TAG_WORKLOAD
 from hunet.simulation.type_workload import TYPES
+from hunet.systems.b_sub.workload import TAG_WORKLOAD
 
 if TYPE_CHECKING:
     from hunet.model import Contacts

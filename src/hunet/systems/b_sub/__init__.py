@@ -40,16 +40,16 @@ SYSTEM = System(
         "IEEE TPDS 2013"
     ),
     protocols={
-        "b-sub": "hunet.protocols.b_sub:BSub",
-        "b-sub-p": "hunet.protocols.b_sub:BSubP",
-        "b-sub-push": "hunet.protocols.b_sub_baselines:BSubPush",
-        "b-sub-pull": "hunet.protocols.b_sub_baselines:BSubPull",
+        "b-sub": "hunet.systems.b_sub.b_sub:BSub",
+        "b-sub-p": "hunet.systems.b_sub.b_sub:BSubP",
+        "b-sub-push": "hunet.systems.b_sub.baselines:BSubPush",
+        "b-sub-pull": "hunet.systems.b_sub.baselines:BSubPull",
     },
     workloads={
-        "tags": "hunet.simulation.tag_workload:TAG_WORKLOAD",
+        "tags": "hunet.systems.b_sub.workload:TAG_WORKLOAD",
     },
     settings="hunet.systems.b_sub:settings",
-    claims="hunet.report.b_sub_claims:sections",
+    claims="hunet.systems.b_sub.claims:sections",
 )
 
 

@@ -18,9 +18,9 @@ devices send B-SUB's filters; the paper's PUSH has no control packets, and these
 from __future__ import annotations
 
 from hunet.model import MessageSet
-from hunet.protocols.b_sub import BSub, Plan
-from hunet.protocols.b_sub_packets import Filters
 from hunet.protocols.contract import Data
+from hunet.systems.b_sub.b_sub import BSub, Plan
+from hunet.systems.b_sub.packets import Filters
 
 
 class BSubPush(BSub):

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hunet.model import members
-from hunet.protocols.b_sub_packets import Filters, Forward, Truth
-from hunet.social.exact_counters import ExactCounters
-from hunet.social.temporal_counting_bloom_filter import FilterShape, Lookup
+from hunet.systems.b_sub.exact_counters import ExactCounters
+from hunet.systems.b_sub.filter import FilterShape, Lookup
+from hunet.systems.b_sub.packets import Filters, Forward, Truth
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import ConfigurationError, PeerError, ProtocolError
-from hunet.social.exact_counters import ExactCounters
-from hunet.social.temporal_counting_bloom_filter import (
+from hunet.systems.b_sub.exact_counters import ExactCounters
+from hunet.systems.b_sub.filter import (
     Evidence,
     FilterShape,
     Lookup,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hunet import Links, make_workload, make_world, run
 from hunet.model import Catalogue, ConfigurationError, PeerError
-from hunet.protocols.b_sub_packets import Filters, from_wire, to_wire
-from hunet.protocols.b_sub_watch import OBSERVED
 from hunet.protocols.codec import decode, encode
-from hunet.social.temporal_counting_bloom_filter import FilterShape
+from hunet.systems.b_sub.filter import FilterShape
+from hunet.systems.b_sub.packets import Filters, from_wire, to_wire
+from hunet.systems.b_sub.watch import OBSERVED
 from hunet.testing import Network, Pair, TestNode
 
 SHAPE = FilterShape()

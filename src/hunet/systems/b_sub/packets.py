@@ -6,7 +6,7 @@ equal counters: the value, their number less one, and their positions, a byte ea
 (section 6.1) where values are shared. The bytes of these two are what the metrics count; the few of CBOR around them
 are not.
 
->>> from hunet.social.temporal_counting_bloom_filter import FilterShape
+>>> from hunet.systems.b_sub.filter import FilterShape
 >>> shape = FilterShape()
 >>> told = Filters(shape.of(["NewMoon"]).to_plain_wire(), shape.of(["openwebawards"]).counters)
 >>> told.filter_bytes, len(to_wire(told, shape))
@@ -25,7 +25,7 @@ import msgspec
 from hunet.model import MessageSet, PeerError, Topic
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import ID_BYTES, Control
-from hunet.social.temporal_counting_bloom_filter import FilterShape, TemporalCountingBloomFilter, wire_size
+from hunet.systems.b_sub.filter import FilterShape, TemporalCountingBloomFilter, wire_size
 
 _KIND = "b-sub"
 _LONGEST = 2000

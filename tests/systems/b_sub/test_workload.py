@@ -11,7 +11,7 @@ import pytest
 
 from hunet import Contacts, make_workload
 from hunet.model import ConfigurationError, InputError
-from hunet.simulation.tag_workload import TABLE_2, TAGS, tag_shares
+from hunet.systems.b_sub.workload import TABLE_2, TAGS, tag_shares
 
 CROWD = Contacts.from_records([(str(n), str(n + 1), 0, 720_000) for n in range(1, 30)])
 

@@ -8,7 +8,8 @@ from statistics import mean
 
 import pytest
 
-from hunet.social.filter_theory import (
+from hunet.systems.b_sub.filter import FilterShape, wire_size
+from hunet.systems.b_sub.theory import (
     best_filter_count,
     best_hashes,
     expected_bytes,
@@ -19,7 +20,6 @@ from hunet.social.filter_theory import (
     share_of_time_present,
     sustaining_cycle,
 )
-from hunet.social.temporal_counting_bloom_filter import FilterShape, wire_size
 
 SHAPE = FilterShape()
 

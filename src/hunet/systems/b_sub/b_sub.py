@@ -9,11 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
-from hunet.protocols.b_sub_packets import Filters, Forward, check_filters
-from hunet.protocols.b_sub_watch import Watch
 from hunet.protocols.carrier import BufferParameters, Carrier
 from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet
-from hunet.social.temporal_counting_bloom_filter import (
+from hunet.systems.b_sub.filter import (
     Evidence,
     FilterShape,
     Lookup,
@@ -21,6 +19,8 @@ from hunet.social.temporal_counting_bloom_filter import (
     cycles_between,
     preference,
 )
+from hunet.systems.b_sub.packets import Filters, Forward, check_filters
+from hunet.systems.b_sub.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
