@@ -14,9 +14,9 @@ import time
 from random import Random
 
 from hunet import Links, make_workload, make_world, run
-from hunet.protocols.mops_structure import Structure
-from hunet.social.clique_communities import communities
-from hunet.social.closeness_graph import ClosenessGraph
+from hunet.systems.mops.closeness_graph import ClosenessGraph
+from hunet.systems.mops.communities import communities
+from hunet.systems.mops.structure import Structure
 
 
 def network(nodes: int, degree: int, seed: int = 1) -> list[tuple[int, int, float]]:

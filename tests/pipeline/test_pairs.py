@@ -17,7 +17,7 @@ from hunet.graphs.power_law import fit_times
 from hunet.model import ConfigurationError
 from hunet.pipeline.analysis import analyse_pairs, open_trace
 from hunet.pipeline.pairs import PairSettings, pairs
-from hunet.social.closeness_graph import closeness_table, mean_separations
+from hunet.systems.mops.closeness_graph import closeness_table, mean_separations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,7 +16,7 @@ SYSTEMS = {
     "socialcast": "hunet.report.socialcast_claims",
     "social-election": "hunet.report.social_election_claims",
     "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",
-    "mops": "hunet.report.mops_claims",
+    "mops": "hunet.systems.mops.claims",
 }
 """The systems whose evaluation can be done again, and the module that judges their claims."""
 

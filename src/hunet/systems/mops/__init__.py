@@ -45,14 +45,14 @@ SYSTEM = System(
     "MOPS",
     paper='F. Li, J. Wu, "MOPS: Providing Content-Based Service in Disruption-Tolerant Networks", ICDCS 2009',
     protocols={
-        "mops": "hunet.protocols.mops:Mops",
-        "k-nearest": "hunet.protocols.k_nearest:KNearest",
+        "mops": "hunet.systems.mops.mops:Mops",
+        "k-nearest": "hunet.systems.mops.baselines:KNearest",
     },
     workloads={
-        "intervals": "hunet.simulation.interval_workload:INTERVALS",
+        "intervals": "hunet.systems.mops.workload:INTERVALS",
     },
     settings="hunet.systems.mops:settings",
-    claims="hunet.report.mops_claims:sections",
+    claims="hunet.systems.mops.claims:sections",
 )
 
 

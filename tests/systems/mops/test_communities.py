@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import Contacts, members
-from hunet.social.clique_communities import Neighbourhoods, communities, normalised_cut
-from hunet.social.closeness import gaussian_closeness
-from hunet.social.closeness_graph import ClosenessGraph, closeness_table, delay_bound, mean_separations
-from hunet.social.contact_history import ContactHistory
-from hunet.social.gateways import betweenness, brokers, gateways
+from hunet.systems.mops.closeness import gaussian_closeness
+from hunet.systems.mops.closeness_graph import ClosenessGraph, closeness_table, delay_bound, mean_separations
+from hunet.systems.mops.communities import Neighbourhoods, communities, normalised_cut
+from hunet.systems.mops.contact_history import ContactHistory
+from hunet.systems.mops.gateways import betweenness, brokers, gateways
 
 MICRO = [(1, 2, 0.9), (1, 3, 0.8), (2, 3, 0.7), (2, 4, 0.3), (2, 5, 0.2), (3, 4, 0.4), (4, 5, 0.9)]
 

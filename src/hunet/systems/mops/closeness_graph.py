@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hunet.model import Contacts
-    from hunet.social.contact_history import Edges
+    from hunet.systems.mops.contact_history import Edges
 
 ClosenessTable = tuple[tuple[Node, Node, float], ...]
 """Rows of (node, node, closeness), the smaller node first, in rising order."""

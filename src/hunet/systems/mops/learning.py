@@ -2,7 +2,7 @@
 
 A live device has nobody who computes communities for it. It records whom it is in contact with, works out how close
 they are at the end of a window (Eq. 1; σ must be agreed, since nobody knows all separations), and exchanges what it
-knows with whomever it meets (``hunet.social.community_exchange``) until it has its community and its bridges.
+knows with whomever it meets (``hunet.systems.mops.exchange``) until it has its community and its bridges.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, cast
 
 from hunet.model import Node
 from hunet.protocols.contract import ID_BYTES, Control
-from hunet.protocols.mops_structure import Structure
-from hunet.protocols.weighted_carrier import WEIGHT_BYTES
-from hunet.social.closeness import gaussian_closeness
-from hunet.social.community_exchange import CommunityExchange, News
-from hunet.social.contact_history import ContactHistory, Edges
+from hunet.systems.mops.closeness import gaussian_closeness
+from hunet.systems.mops.contact_history import ContactHistory, Edges
+from hunet.systems.mops.exchange import CommunityExchange, News
+from hunet.systems.mops.structure import Structure
+from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES
 
 if TYPE_CHECKING:
-    from hunet.social.clique_communities import Communities
+    from hunet.systems.mops.communities import Communities
 
 
 class Neighbourhood(Control, frozen=True, gc=False):

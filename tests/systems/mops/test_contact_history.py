@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.social.closeness import gaussian_closeness
-from hunet.social.contact_history import ContactHistory
+from hunet.systems.mops.closeness import gaussian_closeness
+from hunet.systems.mops.contact_history import ContactHistory
 
 
 @given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), max_size=12), st.integers(1, 40))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hunet.report.mops_claims import SCHEMES, mops_claims, write_claims
+from hunet.systems.mops.claims import SCHEMES, mops_claims, write_claims
 from tests.report.test_claims import save
 
 DAY = 86_400

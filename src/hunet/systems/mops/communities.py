@@ -29,7 +29,7 @@ from hunet.model import Node, members
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hunet.social.closeness_graph import ClosenessGraph
+    from hunet.systems.mops.closeness_graph import ClosenessGraph
 
 Communities = dict[Node, tuple[Node, ...]]
 """Members in rising order, by label: the number of the initiator."""
@@ -38,7 +38,7 @@ Communities = dict[Node, tuple[Node, ...]]
 def communities(graph: ClosenessGraph, nodes: Iterable[Node], threshold: float) -> Communities:
     """The communities of some nodes, of which those without local neighbours stay alone.
 
-    >>> from hunet.social.closeness_graph import ClosenessGraph
+    >>> from hunet.systems.mops.closeness_graph import ClosenessGraph
     >>> rows = [(1, 2, .9), (1, 3, .8), (2, 3, .7), (2, 4, .3), (2, 5, .2), (3, 4, .4), (4, 5, .9)]
     >>> communities(ClosenessGraph(rows, hops=2), range(1, 6), threshold=0.5)
     {2: (1, 2, 3), 4: (4, 5)}

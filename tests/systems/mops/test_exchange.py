@@ -8,9 +8,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.social.clique_communities import communities
-from hunet.social.closeness_graph import ClosenessGraph
-from hunet.social.community_exchange import CommunityExchange, News
+from hunet.systems.mops.closeness_graph import ClosenessGraph
+from hunet.systems.mops.communities import communities
+from hunet.systems.mops.exchange import CommunityExchange, News
 from tests.social.test_clique_communities import tables
 
 Table = list[tuple[int, int, float]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hunet import Contacts, make_workload
 from hunet.model import ConfigurationError
-from hunet.simulation.interval_workload import Category
+from hunet.systems.mops.workload import Category
 
 CROWD = Contacts.from_records([(str(n), str(n + 1), 0, 864_000) for n in range(199)])
 

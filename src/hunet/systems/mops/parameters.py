@@ -8,8 +8,8 @@ import msgspec
 
 from hunet.model import about
 from hunet.protocols.carrier import BufferParameters
-from hunet.social.closeness_graph import closeness_table, mean_separations
-from hunet.social.contact_history import Edges
+from hunet.systems.mops.closeness_graph import closeness_table, mean_separations
+from hunet.systems.mops.contact_history import Edges
 
 if TYPE_CHECKING:
     from hunet.model import Contacts

@@ -25,10 +25,10 @@ import msgspec
 
 from hunet.model import Node, Topic
 from hunet.protocols.contract import ID_BYTES, Control
-from hunet.protocols.weighted_carrier import WEIGHT_BYTES, Wants, by_weight, weights_size
+from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, by_weight, weights_size
 
 if TYPE_CHECKING:
-    from hunet.protocols.mops_structure import Structure
+    from hunet.systems.mops.structure import Structure
 
 Weights = dict[Topic, float]
 M = TypeVar("M")

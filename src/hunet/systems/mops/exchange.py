@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hunet.model import Node, members
-from hunet.social.clique_communities import Communities, Neighbourhoods, communities
-from hunet.social.closeness_graph import ClosenessGraph
+from hunet.systems.mops.closeness_graph import ClosenessGraph
+from hunet.systems.mops.communities import Communities, Neighbourhoods, communities
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
 from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Seen
-from hunet.protocols.mops_errands import Errand, Errands
-from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
-from hunet.protocols.mops_learning import Learner, Neighbourhood
-from hunet.protocols.mops_parameters import MopsParameters, Table, prepared
-from hunet.protocols.mops_structure import Structure, structure_of
-from hunet.protocols.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
+from hunet.systems.mops.errands import Errand, Errands
+from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
+from hunet.systems.mops.learning import Learner, Neighbourhood
+from hunet.systems.mops.parameters import MopsParameters, Table, prepared
+from hunet.systems.mops.structure import Structure, structure_of
+from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

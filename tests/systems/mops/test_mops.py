@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from hunet import Contacts, Links, Publication, Subscription, Workload, make_workload, make_world, run
 from hunet.model import ConfigurationError
-from hunet.protocols.mops import LocalStanding
-from hunet.protocols.mops_errands import Errand
-from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
-from hunet.protocols.mops_parameters import MopsParameters, prepared
-from hunet.protocols.mops_structure import Structure, structure_of
-from hunet.protocols.weighted_carrier import Wants
-from hunet.social.closeness_graph import ClosenessGraph, closeness_table, mean_separations
+from hunet.systems.mops.closeness_graph import ClosenessGraph, closeness_table, mean_separations
+from hunet.systems.mops.errands import Errand
+from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
+from hunet.systems.mops.mops import LocalStanding
+from hunet.systems.mops.parameters import MopsParameters, prepared
+from hunet.systems.mops.structure import Structure, structure_of
+from hunet.systems.mops.weighted_carrier import Wants
 from hunet.testing import Network
 
 FIGURE_2 = [

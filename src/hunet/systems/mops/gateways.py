@@ -20,8 +20,8 @@ from hunet.model import Node
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hunet.social.clique_communities import Communities
-    from hunet.social.closeness_graph import ClosenessGraph
+    from hunet.systems.mops.closeness_graph import ClosenessGraph
+    from hunet.systems.mops.communities import Communities
 
 
 def gateways(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Node]) -> list[Node]:

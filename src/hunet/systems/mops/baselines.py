@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about
 from hunet.protocols.carrier import BufferParameters
 from hunet.protocols.contract import Control, Driver, Interests, Packet, Seen
-from hunet.protocols.weighted_carrier import WeightedCarrier, by_weight
-from hunet.social.contact_history import ContactHistory, Edges
+from hunet.systems.mops.contact_history import ContactHistory, Edges
+from hunet.systems.mops.weighted_carrier import WeightedCarrier, by_weight
 
 if TYPE_CHECKING:
     from random import Random
