@@ -28,9 +28,9 @@ from hunet.model.workload import Drawn, WorkloadKind
 from hunet.simulation.community_workload import COMMUNITIES
 from hunet.simulation.overlay_workload import OVERLAY
 from hunet.simulation.real_interests import GROUPS, QUESTIONNAIRES
-from hunet.simulation.type_workload import TYPES
 from hunet.systems.b_sub.workload import TAG_WORKLOAD
 from hunet.systems.mops.workload import INTERVALS
+from hunet.systems.social_election.workload import TYPES
 
 if TYPE_CHECKING:
     from hunet.model import Contacts

@@ -52,14 +52,14 @@ SYSTEM = System(
     "Social Election",
     paper='Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks", WCNC 2010',
     protocols={
-        "social-election": "hunet.protocols.social_election:SocialElection",
-        "random-broker": "hunet.protocols.random_broker:RandomBroker",
+        "social-election": "hunet.systems.social_election.social_election:SocialElection",
+        "random-broker": "hunet.systems.social_election.baselines:RandomBroker",
     },
     workloads={
-        "types": "hunet.simulation.type_workload:TYPES",
+        "types": "hunet.systems.social_election.workload:TYPES",
     },
     settings="hunet.systems.social_election:settings",
-    claims="hunet.report.social_election_claims:sections",
+    claims="hunet.systems.social_election.claims:sections",
 )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from hunet.model import Node, NodeList, Parameters, about
-from hunet.protocols.broker_swarm import BROKER, USER, BrokerSwarm, Link, Role, SwarmParameters
 from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
-from hunet.social.encounter_window import EncounterWindow
+from hunet.systems.social_election.encounter_window import EncounterWindow
+from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm, Link, Role, SwarmParameters
 
 if TYPE_CHECKING:
     from random import Random

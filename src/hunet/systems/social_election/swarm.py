@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score
 from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Have, Packet, Protocol
-from hunet.protocols.utility_buffer import Copy, Entry, UtilityBuffer
-from hunet.social.subscription_table import Matches, SubscriptionTable, utility
+from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
+from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
 
 if TYPE_CHECKING:
     from random import Random

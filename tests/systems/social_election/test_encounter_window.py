@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.social.encounter_window import EncounterWindow
+from hunet.systems.social_election.encounter_window import EncounterWindow
 
 ENCOUNTERS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5), st.booleans(), st.integers(0, 3)), max_size=30)
 

@@ -2,7 +2,7 @@
 
 :class:`hunet.protocols.buffer.Buffer` fixes a rank when a message comes in; here ranks change with time and with every
 subscription that is heard of. What makes that cheap: on one topic the newest message is always worth most (see
-:func:`hunet.social.subscription_table.utility`). So messages are kept by topic in order of age, and the least worthy of
+:func:`hunet.systems.social_election.subscription_table.utility`). So messages are kept by topic in order of age, and the least worthy of
 all is the least of the oldest ones, one for each topic.
 """
 
@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from hunet.social.subscription_table import SubscriptionTable, utility
+from hunet.systems.social_election.subscription_table import SubscriptionTable, utility
 
 if TYPE_CHECKING:
     from hunet.model import Message, MessageSet, Topic

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunet import Links, run
-from hunet.protocols.broker_swarm import BrokerSwarm
-from hunet.protocols.random_broker import RandomBroker
-from hunet.protocols.social_election import SocialElection
-from hunet.protocols.utility_buffer import Copy, UtilityBuffer
-from hunet.social.subscription_table import SubscriptionTable, utility
+from hunet.systems.social_election.baselines import RandomBroker
+from hunet.systems.social_election.buffer import Copy, UtilityBuffer
+from hunet.systems.social_election.social_election import SocialElection
+from hunet.systems.social_election.subscription_table import SubscriptionTable, utility
+from hunet.systems.social_election.swarm import BrokerSwarm
 from hunet.testing import Network, TestNode
 from tests.strategies import crowds
 

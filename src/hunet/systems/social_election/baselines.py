@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from hunet.model import ConfigurationError, Node, Parameters, about
-from hunet.protocols.broker_swarm import BROKER, USER, BrokerSwarm
 from hunet.protocols.contract import Control, Driver, Experiment
-from hunet.protocols.social_election import SocialElectionParameters
+from hunet.systems.social_election.social_election import SocialElectionParameters
+from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm
 
 if TYPE_CHECKING:
     from random import Random

@@ -13,7 +13,7 @@ import pytest
 
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
-from hunet.report.social_election_claims import social_election_claims, write_claims
+from hunet.systems.social_election.claims import social_election_claims, write_claims
 
 STUDIES = Path(__file__).parents[2] / "studies" / "social-election"
 PAGE = Path(__file__).parents[2] / "docs" / "systems" / "social-election.md"

@@ -9,7 +9,7 @@ import pytest
 from hunet import HunetError, Links, make_workload, make_world, run
 from hunet.model import Catalogue, Node
 from hunet.protocols.codec import decode, encode
-from hunet.protocols.social_election import Hello
+from hunet.systems.social_election.social_election import Hello
 from hunet.testing import Network, TestNode
 
 

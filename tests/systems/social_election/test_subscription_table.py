@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.social.subscription_table import SubscriptionTable, utility
+from hunet.systems.social_election.subscription_table import SubscriptionTable, utility
 
 TABLES = st.dictionaries(st.sampled_from(["a", "b", "a^0.5 b^0.2", "b^0.9"]), st.floats(0, 100))
 
