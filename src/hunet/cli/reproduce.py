@@ -13,7 +13,7 @@ from hunet.cli.progress import progress_of_runs
 
 SYSTEMS = {
     "b-sub": "hunet.systems.b_sub.claims",
-    "socialcast": "hunet.report.socialcast_claims",
+    "socialcast": "hunet.systems.socialcast.claims",
     "social-election": "hunet.systems.social_election.claims",
     "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",
     "mops": "hunet.systems.mops.claims",

@@ -38,15 +38,15 @@ SYSTEM = System(
         'Delay-Tolerant Mobile Ad Hoc Networks", IEEE JSAC 26(5), 2008'
     ),
     protocols={
-        "socialcast": "hunet.protocols.socialcast:SocialCast",
-        "socialcast-random": "hunet.protocols.socialcast:SocialCastRandom",
+        "socialcast": "hunet.systems.socialcast.socialcast:SocialCast",
+        "socialcast-random": "hunet.systems.socialcast.socialcast:SocialCastRandom",
     },
     workloads={
-        "communities": "hunet.simulation.community_workload:COMMUNITIES",
+        "communities": "hunet.systems.socialcast.workload:COMMUNITIES",
     },
     settings="hunet.systems.socialcast:settings",
-    claims="hunet.report.socialcast_claims:sections",
-    pictures="hunet.report.socialcast_pictures:draw",
+    claims="hunet.systems.socialcast.claims:sections",
+    pictures="hunet.systems.socialcast.pictures:draw",
 )
 
 

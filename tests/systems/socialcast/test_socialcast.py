@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from hunet import Contacts, HunetError, Links, make_workload, make_world, run
 from hunet.model import Node, from_mapping
 from hunet.pipeline.study_plan import read_study
-from hunet.protocols.socialcast import Advertisement, SocialCast, SocialCastRandom
 from hunet.simulation.workloads import WORKLOADS
-from hunet.social.utility import ATTRIBUTES, Forecasts, Sample, change_degree
 from hunet.systems import PROTOCOLS
+from hunet.systems.socialcast.socialcast import Advertisement, SocialCast, SocialCastRandom
+from hunet.systems.socialcast.utility import ATTRIBUTES, Forecasts, Sample, change_degree
 from hunet.testing import Network
 from hunet.worlds import WORLDS
 from tests.strategies import crowds

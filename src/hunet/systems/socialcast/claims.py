@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from hunet.model.intervals import Interval
 from hunet.report.claims import Claim, Verdict, claims_table, replace_section, verdict_of
 from hunet.report.runs import Runs, has_runs
-from hunet.report.socialcast_pictures import draw_calibration, draw_figures
+from hunet.systems.socialcast.pictures import draw_calibration, draw_figures
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 """With prediction, and without."""

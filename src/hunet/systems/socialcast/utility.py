@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from hunet.social.kalman import Predictability, ScalarKalman, local_level, local_linear_trend, with_season
+from hunet.systems.socialcast.kalman import Predictability, ScalarKalman, local_level, local_linear_trend, with_season
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

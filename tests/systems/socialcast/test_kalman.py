@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.social.kalman import (
+from hunet.systems.socialcast.kalman import (
     KalmanPredictor,
     Predictability,
     ScalarKalman,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hunet.report.claims import Claim
-from hunet.report.socialcast_claims import STUDIES, Study, socialcast_claims, write_claims
+from hunet.systems.socialcast.claims import STUDIES, Study, socialcast_claims, write_claims
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 Row = dict[str, Any]

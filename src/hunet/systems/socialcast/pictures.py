@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hunet.model.intervals import Interval
-    from hunet.report.socialcast_claims import Study
+    from hunet.systems.socialcast.claims import Study
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 MOBILITY = {

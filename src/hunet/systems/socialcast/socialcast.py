@@ -12,7 +12,7 @@ import msgspec
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members
 from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
-from hunet.social.utility import ATTRIBUTES, Forecasts, Surroundings
+from hunet.systems.socialcast.utility import ATTRIBUTES, Forecasts, Surroundings
 
 if TYPE_CHECKING:
     from random import Random
