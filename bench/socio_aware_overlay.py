@@ -16,9 +16,9 @@ from time import process_time
 from typing import Any
 
 from hunet import make_world, read_contacts
-from hunet.report.socio_aware_overlay_runs import OVERLAY, Studies, stages
-from hunet.social.detection import agreed, detect
-from hunet.social.local_community import DetectionParameters
+from hunet.systems.socio_aware_overlay.detection import agreed, detect
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, Studies, stages
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"
 STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 8, "legend.frameon": False}

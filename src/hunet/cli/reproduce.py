@@ -15,7 +15,7 @@ SYSTEMS = {
     "b-sub": "hunet.systems.b_sub.claims",
     "socialcast": "hunet.systems.socialcast.claims",
     "social-election": "hunet.systems.social_election.claims",
-    "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",
+    "socio-aware-overlay": "hunet.systems.socio_aware_overlay.claims",
     "mops": "hunet.systems.mops.claims",
 }
 """The systems whose evaluation can be done again, and the module that judges their claims."""

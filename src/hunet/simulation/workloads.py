@@ -25,12 +25,12 @@ from hunet.model import (
 from hunet.model.parameters import path_fields
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
-from hunet.simulation.overlay_workload import OVERLAY
 from hunet.simulation.real_interests import GROUPS, QUESTIONNAIRES
 from hunet.systems.b_sub.workload import TAG_WORKLOAD
 from hunet.systems.mops.workload import INTERVALS
 from hunet.systems.social_election.workload import TYPES
 from hunet.systems.socialcast.workload import COMMUNITIES
+from hunet.systems.socio_aware_overlay.workload import OVERLAY
 
 if TYPE_CHECKING:
     from hunet.model import Contacts

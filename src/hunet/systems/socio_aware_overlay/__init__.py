@@ -51,16 +51,16 @@ SYSTEM = System(
         'in Delay Tolerant Networks", MSWiM 2007'
     ),
     protocols={
-        "socio-aware-overlay": "hunet.protocols.socio_aware_overlay:SocioAwareOverlay",
+        "socio-aware-overlay": "hunet.systems.socio_aware_overlay.socio_aware_overlay:SocioAwareOverlay",
     },
     workloads={
-        "overlay": "hunet.simulation.overlay_workload:OVERLAY",
+        "overlay": "hunet.systems.socio_aware_overlay.workload:OVERLAY",
     },
     analyses={
-        "communities": "hunet.pipeline.community_study:COMMUNITIES",
+        "communities": "hunet.systems.socio_aware_overlay.community_study:COMMUNITIES",
     },
     settings="hunet.systems.socio_aware_overlay:settings",
-    claims="hunet.report.socio_aware_overlay_claims:sections",
+    claims="hunet.systems.socio_aware_overlay.claims:sections",
 )
 
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from hunet import Contacts, HunetError, Links, Publication, Subscription, Workload, make_workload, run
 from hunet.model import Catalogue, NodeSet
 from hunet.protocols.codec import decode, encode
-from hunet.protocols.frozen_communities import FrozenCommunity, freeze, with_loners
-from hunet.protocols.socio_aware_overlay import Place
-from hunet.protocols.socio_aware_packets import BrokerNews, CommunityNews, Direct, Handed, SubscriptionNews
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
-from hunet.social.broker_directory import BrokerDirectory, Entry
-from hunet.social.detection import detect
-from hunet.social.local_community import DetectionParameters
-from hunet.social.subscription_list import SubscriptionList
+from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory, Entry
+from hunet.systems.socio_aware_overlay.detection import detect
+from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, freeze, with_loners
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
+from hunet.systems.socio_aware_overlay.packets import BrokerNews, CommunityNews, Direct, Handed, SubscriptionNews
+from hunet.systems.socio_aware_overlay.socio_aware_overlay import Place
+from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
 from hunet.testing import Network, TestNode
 from tests.strategies import crowds, delivered
 
@@ -426,7 +426,7 @@ def test_detection_in_the_simulator_is_detection_on_the_trace() -> None:
 
 
 def collecting(found: list[int]) -> Any:
-    from hunet.protocols.socio_aware_overlay import SocioAwareOverlay
+    from hunet.systems.socio_aware_overlay.socio_aware_overlay import SocioAwareOverlay
 
     class Collecting(SocioAwareOverlay):
         def observations(self, now: float) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.report.socio_aware_overlay_runs import PUSH, UNIT, Studies, undelivered_percent
+from hunet.systems.socio_aware_overlay.measures import PUSH, UNIT, Studies, undelivered_percent
 
 if TYPE_CHECKING:
     from hunet.model.intervals import Interval

@@ -4,11 +4,11 @@ E. Yoneki, P. Hui, S. Chan and J. Crowcroft, "A Socio-Aware Overlay for Publish/
 Tolerant Networks", MSWiM 2007, sections 3.4 and 4.4.
 
 A study's runs need not move messages. This one's protocol says nothing and does nothing; before it begins, it lets
-devices detect communities on the trace (``hunet.social.detection``) and compares them with those that a centre with the
+devices detect communities on the trace (``hunet.systems.socio_aware_overlay.detection``) and compares them with those that a centre with the
 whole trace would find (``hunet.graphs.communities``). The figures stand in the name of the run, like all that a run
 takes for granted, and so in the results::
 
-    protocol = "hunet.pipeline.community_study:CommunityStudy"
+    protocol = "hunet.systems.socio_aware_overlay.community_study:CommunityStudy"
 
 Centralised communities are k-clique communities of the pairs that spent the threshold together, and those of Newman
 (weighted Girvan-Newman) of all pairs, of at least three. *Similarity* is the Jaccard index of the best match among the
@@ -29,8 +29,8 @@ from hunet.graphs.pairs import inter_contact_times, pairs_of
 from hunet.graphs.power_law import fit_times
 from hunet.model import Parameters, about, members
 from hunet.protocols import Protocol
-from hunet.social.detection import agreed, best_matches, detect, jaccard
-from hunet.social.local_community import DetectionParameters
+from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

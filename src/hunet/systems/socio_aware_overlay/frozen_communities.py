@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from hunet.model import Node, members
-from hunet.social.centrality import Centrality, brokers, farthest, graph_of
-from hunet.social.detection import agreed, detect
+from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, farthest, graph_of
+from hunet.systems.socio_aware_overlay.detection import agreed, detect
 
 if TYPE_CHECKING:
     from hunet.model import Contacts, NodeSet
-    from hunet.social.local_community import DetectionParameters
+    from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 
 Hop = Literal["met", "familiar"]
 """Who is one hop from whom when centralities are computed: all who met, or the familiar."""

@@ -13,18 +13,25 @@ from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, 
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier
 from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet, Seen
-from hunet.protocols.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
-from hunet.protocols.socio_aware_packets import BrokerNews, CommunityNews, Direct, Handed, Purpose, SubscriptionNews
-from hunet.social.broker_directory import BrokerDirectory
-from hunet.social.centrality import Centrality, brokers, farthest, graph_of
-from hunet.social.local_community import DetectionParameters, LocalCommunity, Told
-from hunet.social.subscription_list import SubscriptionList
+from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
+from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, farthest, graph_of
+from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.packets import (
+    BrokerNews,
+    CommunityNews,
+    Direct,
+    Handed,
+    Purpose,
+    SubscriptionNews,
+)
+from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-    from hunet.social.subscription_list import Record
+    from hunet.systems.socio_aware_overlay.subscription_list import Record
 
 
 class OverlayParameters(DetectionParameters, frozen=True):

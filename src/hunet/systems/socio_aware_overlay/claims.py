@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from hunet.model.intervals import Interval
 from hunet.report.claims import Claim, Verdict, claims_table, replace_section
 from hunet.report.runs import Runs
-from hunet.report.socio_aware_overlay_runs import OVERLAY, PUSH, UNIT, Dissemination, Studies
-from hunet.report.socio_aware_overlay_tables import (
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, PUSH, UNIT, Dissemination, Studies
+from hunet.systems.socio_aware_overlay.tables import (
     LONERS,
     TABLE_4,
     TABLES,

@@ -11,9 +11,9 @@ from hunet import Contacts, write_contacts
 from hunet.model.intervals import Interval
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
-from hunet.report.socio_aware_overlay_claims import _judge, _near, overlay_claims, write_claims
-from hunet.report.socio_aware_overlay_runs import UNIT, Studies, stages, undelivered_percent
-from hunet.report.socio_aware_overlay_tables import SAME_COMMUNITY, TABLE_3, TABLE_4, TABLE_5
+from hunet.systems.socio_aware_overlay.claims import _judge, _near, overlay_claims, write_claims
+from hunet.systems.socio_aware_overlay.measures import UNIT, Studies, stages, undelivered_percent
+from hunet.systems.socio_aware_overlay.tables import SAME_COMMUNITY, TABLE_3, TABLE_4, TABLE_5
 
 STUDIES = Path(__file__).parents[2] / "studies" / "socio-aware-overlay"
 NAMES = [

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 from hunet import Contacts, HunetError, Workload, run, write_contacts
-from hunet.pipeline.community_study import CommunityStudy, graph_figures
 from hunet.pipeline.study_plan import read_study
+from hunet.systems.socio_aware_overlay.community_study import CommunityStudy, graph_figures
 from tests.strategies import crowds
 
-STUDY = "hunet.pipeline.community_study:CommunityStudy"
+STUDY = "hunet.systems.socio_aware_overlay.community_study:CommunityStudy"
 
 
 def circles() -> Contacts:

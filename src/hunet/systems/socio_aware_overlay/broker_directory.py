@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hunet.model import Node, NodeSet
-from hunet.social.detection import jaccard
+from hunet.systems.socio_aware_overlay.detection import jaccard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
