@@ -4,7 +4,7 @@
     python bench/socio_aware_overlay.py --pictures RESULTS [--folder FOLDER]     (docs/pictures unless told otherwise)
 
 FILE is a contact table, best Reality as imported. RESULTS is the folder of the results of the studies in
-``studies/socio-aware-overlay``, each under the stem of its file. Needs matplotlib for pictures.
+``hunet.systems.socio_aware_overlay``, each under the stem of its file. Needs matplotlib for pictures.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunet import Contacts, Links, Publication, Subscription, Workload, run
-from hunet.systems.mops.closeness import gaussian_closeness
+from hunet.systems.mops.closeness_graph import gaussian_closeness
 from hunet.systems.mops.contact_history import ContactHistory
 from tests.strategies import delivered
 

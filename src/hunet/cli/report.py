@@ -90,8 +90,7 @@ def _units(study: StudyResults) -> dict[str, str]:
     """The units of all that can differ between the runs of a study."""
     from hunet.model import describe
     from hunet.simulation import Links
-    from hunet.simulation.workloads import WORKLOADS
-    from hunet.systems import protocol_class
+    from hunet.systems import WORKLOADS, protocol_class
     from hunet.worlds import WORLDS
 
     kinds: dict[tuple[str, type[Parameters]], None] = {("links", Links): None}

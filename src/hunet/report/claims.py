@@ -1,7 +1,7 @@
 """Claims of a paper against results of ours: a table in Markdown that is generated, never typed.
 
-A system's module (``hunet.systems.b_sub.claims``, ...) says for each claim what the paper gives, computes what our study
-gives, and judges. The table stands in the system's page between two comments and is replaced as a whole::
+A system's ``claims`` says for each claim what the paper gives, computes what our study gives, and judges. The table
+stands in the system's page between two comments and is replaced as a whole::
 
     <!-- claims -->
     <!-- end of claims -->
@@ -98,3 +98,9 @@ def replace_section(page: Path | str, text: str, name: str = "claims") -> None:
         raise InputError(page, f"has no place for {name}: it needs the lines {begin} and {end}")
     with file_in_place(page) as place:
         place.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+
+
+def replace_sections(page: Path | str, sections: dict[str, str]) -> None:
+    """Put all sections of a system's page in their places."""
+    for name, text in sections.items():
+        replace_section(page, text, name)

@@ -77,3 +77,8 @@ class Runs:
 def has_runs(folder: Path) -> bool:
     """Whether a folder holds runs of a study."""
     return any(folder.glob("runs/protocol=*/*.parquet"))
+
+
+def read_studies(results: Path, names: Iterable[str]) -> dict[str, Runs]:
+    """The studies of a system that have results, each in a folder named as its file."""
+    return {name: Runs.read(results / name) for name in names if has_runs(results / name)}

@@ -1,7 +1,7 @@
 """Workloads from a seed: who says what when, and who wants what.
 
 Each kind of workload is a set of parameters and a function from (contacts, parameters, seed) to a workload; a paper's
-own kind is one module and one line in ``WORKLOADS``. Roles and times come from random streams of their own.
+own kind is declared by its system (``hunet.systems.WORKLOADS``). Roles and times come from random streams of their own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,7 @@ from hunet.model import (
 from hunet.model.parameters import path_fields
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
-from hunet.simulation.real_interests import GROUPS, QUESTIONNAIRES
-from hunet.systems.b_sub.workload import TAG_WORKLOAD
-from hunet.systems.mops.workload import INTERVALS
-from hunet.systems.social_election.workload import TYPES
-from hunet.systems.socialcast.workload import COMMUNITIES
-from hunet.systems.socio_aware_overlay.workload import OVERLAY
+from hunet.systems import WORKLOADS
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
@@ -118,13 +113,4 @@ def _uniform(contacts: Contacts, chosen: UniformWorkload, seed: int) -> Drawn:
     return publications, subscriptions
 
 
-WORKLOADS: dict[str, WorkloadKind] = {
-    "uniform": WorkloadKind(UniformWorkload, _uniform),
-    "communities": COMMUNITIES,
-    "overlay": OVERLAY,
-    "tags": TAG_WORKLOAD,
-    "questionnaires": QUESTIONNAIRES,
-    "groups": GROUPS,
-    "types": TYPES,
-    "intervals": INTERVALS,
-}
+UNIFORM = WorkloadKind(UniformWorkload, _uniform)

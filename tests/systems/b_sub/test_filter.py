@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import ConfigurationError, PeerError, ProtocolError
-from hunet.systems.b_sub.exact_counters import ExactCounters
 from hunet.systems.b_sub.filter import (
     Evidence,
     FilterShape,
@@ -19,6 +18,7 @@ from hunet.systems.b_sub.filter import (
     preference,
     wire_size,
 )
+from hunet.systems.b_sub.watch import ExactCounters
 
 Filter = TemporalCountingBloomFilter
 SHAPE = FilterShape()
@@ -73,7 +73,7 @@ def test_vector_2_insertion_leaves_set_counters_and_merging_adds_or_takes_the_la
 def test_vector_3_preference(mine: int, theirs: int, expected: float) -> None:
     assert preference(mine, theirs) == expected
     ours, other = (Filter(SHAPE, bytes([value] * 256)) for value in (mine, theirs))
-    assert other.preference_over(ours, "NewMoon") == expected
+    assert preference(ours.value("NewMoon"), other.value("NewMoon")) == expected
 
 
 def test_vector_4_evidence_before_hearsay() -> None:
@@ -215,7 +215,7 @@ def test_looking_up_many_keys_is_looking_up_each(two: list[Filter], keys: list[s
 @given(filters(2), KEYS)
 def test_vector_7_after_merging_nobody_is_preferred_over_oneself(two: list[Filter], key: str) -> None:
     mine, theirs = two
-    assert theirs.preference_over(mine.m_merge(theirs), key) <= 0
+    assert preference(mine.m_merge(theirs).value(key), theirs.value(key)) <= 0
 
 
 @given(SHAPES, st.lists(st.tuples(st.sampled_from("amd"), st.lists(KEYS, max_size=4), st.integers(0, 4)), max_size=25))

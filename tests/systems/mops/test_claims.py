@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hunet.systems.mops.claims import SCHEMES, mops_claims, write_claims
+import hunet.systems.mops
+from hunet.report.claims import replace_sections
+from hunet.systems.mops.claims import SCHEMES, mops_claims, sections
 from tests.report.test_claims import save
 
 DAY = 86_400
@@ -134,27 +136,27 @@ def test_claims_without_results_are_not_run(tmp_path: Path) -> None:
 def test_the_page_is_written(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("".join(f"<!-- {name} -->\nthe last table\n<!-- end of {name} -->\n" for name in SECTIONS))
-    write_claims(page, tmp_path / "none")
+    replace_sections(page, sections(tmp_path / "none"))
     assert page.read_text().count("the last table") == len(SECTIONS) - 1  # only the claims, and they are not run
     assert "none yet" in page.read_text()
-    write_claims(page, stored(tmp_path / "results", as_the_paper_has_it()))
+    replace_sections(page, sections(stored(tmp_path / "results", as_the_paper_has_it())))
     text = page.read_text()
     assert "the last table" not in text
     assert "| MO-9 |" in text
     assert "| exchange | every 7 days | 0.500 |" in text
     assert "| Reality: pull from anybody |" in text
-    write_claims(page, tmp_path / "results")
+    replace_sections(page, sections(tmp_path / "results"))
     assert page.read_text() == text
 
 
 def test_the_page_of_the_project_has_a_place_for_every_table() -> None:
-    page = (Path(__file__).parents[2] / "docs/systems/mops.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/systems/mops.md").read_text()
     for name in SECTIONS:
         assert page.count(f"<!-- {name} -->") == page.count(f"<!-- end of {name} -->") == 1
 
 
 @pytest.mark.parametrize(
-    "path", sorted((Path(__file__).parents[2] / "studies/mops").glob("*.toml")), ids=lambda p: p.stem
+    "path", sorted((Path(hunet.systems.mops.__file__).parent / "studies").glob("*.toml")), ids=lambda p: p.stem
 )
 def test_studies_are_at_the_paper_s_size(path: Path) -> None:
     of_the_paper = not path.stem.startswith(("closeness", "brokers"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.systems.mops.closeness import gaussian_closeness
+from hunet.systems.mops.closeness_graph import gaussian_closeness
 from hunet.systems.mops.contact_history import ContactHistory
 
 

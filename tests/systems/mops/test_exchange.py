@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hunet.systems.mops.closeness_graph import ClosenessGraph
 from hunet.systems.mops.communities import communities
 from hunet.systems.mops.exchange import CommunityExchange, News
-from tests.social.test_clique_communities import tables
+from tests.systems.mops.test_communities import tables
 
 Table = list[tuple[int, int, float]]
 

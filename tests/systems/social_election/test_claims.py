@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hunet.systems.social_election
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
-from hunet.systems.social_election.claims import social_election_claims, write_claims
+from hunet.report.claims import replace_sections
+from hunet.systems.social_election.claims import sections, social_election_claims
 
-STUDIES = Path(__file__).parents[2] / "studies" / "social-election"
-PAGE = Path(__file__).parents[2] / "docs" / "systems" / "social-election.md"
+STUDIES = Path(hunet.systems.social_election.__file__).parent / "studies"
+PAGE = Path(__file__).parents[3] / "docs" / "systems" / "social-election.md"
 SECTIONS = ("claims", "choices", "traces")
 SPEEDS, WORLDS = (5, 10, 50), ("waypoint", "slaw")
 
@@ -103,10 +105,10 @@ def test_what_was_not_run_says_so_and_is_no_error(tmp_path: Path) -> None:
     found = social_election_claims(tmp_path)
     assert [claim.id for claim in found] == [f"SE-{n}" for n in range(1, 13)]
     assert {claim.verdict for claim in found} == {"not run"}
-    assert found[0].ours == "`studies/social-election/figure-1.toml`"
+    assert found[0].ours == "study `figure-1`"
     page = tmp_path / "page.md"
     page.write_text("\n".join(f"<!-- {name} -->\nlast time\n<!-- end of {name} -->" for name in SECTIONS))
-    write_claims(page, tmp_path)
+    replace_sections(page, sections(tmp_path))
     assert "Repetitions: none yet." in page.read_text()
     assert page.read_text().count("last time") == 2  # other tables stay as they are
 
@@ -195,7 +197,7 @@ def test_choices_and_traces_have_tables_of_their_own(tmp_path: Path) -> None:
     traces.add(300.0, 300.0, protocol="push", world="infocom05")
     page = tmp_path / "page.md"
     page.write_text("\n".join(f"<!-- {name} --><!-- end of {name} -->" for name in SECTIONS))
-    write_claims(page, tmp_path)
+    replace_sections(page, sections(tmp_path))
     text = page.read_text()
     assert "| 5 | no | 1.0, 0.5 | 110 ± 0 | 100 ± 0 | 10.0 ± 0.0 % |" in text
     assert "| infocom05 | social-election | 1 | naive | 110.0 ± 0.0 | 0.110 ± 0.000 | 0.900 ± 0.000 | 2 ± 0 |" in text

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hunet.report.claims import Claim
-from hunet.systems.socialcast.claims import STUDIES, Study, socialcast_claims, write_claims
+from hunet.report.claims import Claim, replace_sections
+from hunet.systems.socialcast.claims import STUDIES, Study, sections, socialcast_claims
+from hunet.systems.socialcast.pictures import draw
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 Row = dict[str, Any]
@@ -170,18 +171,19 @@ def test_the_weights_are_named_as_the_reason_only_where_they_matter(tmp_path: Pa
 
 
 def test_what_was_not_run_is_said_so(tmp_path: Path, page: Path) -> None:
-    write_claims(page, tmp_path / "results")
+    replace_sections(page, sections(tmp_path / "results"))
     text = page.read_text()
-    assert text.count("| not run | needs `studies/socialcast/figure-") == 34
+    assert text.count("| not run | needs study `figure-") == 34
     assert "Repetitions: none." in text
     assert "| High School 2013, classes | not run |" in text
-    assert "Not run: needs `studies/socialcast/calibration.toml`." in text
+    assert "Not run: needs study `calibration`." in text
     write(tmp_path / "results", as_in_the_paper, only=("figure-3",))
-    write_claims(page, tmp_path / "results")
+    replace_sections(page, sections(tmp_path / "results"))
     text = page.read_text()
     assert text.count("| not run |") == 34 - 4 * 2 + 3  # SC-1, 2, 3 and 15 are judged; three traces are missing
     assert "Repetitions: figure-3 2." in text
-    assert not (page.parent.parent / "pictures").exists()
+    draw(tmp_path / "results", tmp_path / "pictures")
+    assert not (tmp_path / "pictures").exists()
 
 
 def test_the_page_and_its_pictures_are_the_same_every_time(tmp_path: Path, page: Path) -> None:
@@ -190,7 +192,8 @@ def test_the_page_and_its_pictures_are_the_same_every_time(tmp_path: Path, page:
     names = ["socialcast-calibration.svg", "socialcast-figures.svg"]
     seen = []
     for _ in range(2):
-        write_claims(page, tmp_path / "results")
+        replace_sections(page, sections(tmp_path / "results"))
+        draw(tmp_path / "results", pictures)
         seen.append((page.read_bytes(), *((pictures / name).read_bytes() for name in names)))
     assert seen[0] == seen[1]
     text = page.read_text()

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hunet.systems.socialcast
 from hunet import Contacts, HunetError, Links, make_workload, make_world, run
 from hunet.model import Node, from_mapping
 from hunet.pipeline.study_plan import read_study
-from hunet.simulation.workloads import WORKLOADS
-from hunet.systems import PROTOCOLS
-from hunet.systems.socialcast.socialcast import Advertisement, SocialCast, SocialCastRandom
+from hunet.systems import PROTOCOLS, WORKLOADS
+from hunet.systems.socialcast.baselines import SocialCastRandom
+from hunet.systems.socialcast.socialcast import Advertisement, SocialCast
 from hunet.systems.socialcast.utility import ATTRIBUTES, Forecasts, Sample, change_degree
 from hunet.testing import Network
 from hunet.worlds import WORLDS
@@ -380,7 +381,7 @@ def test_there_are_never_more_copies_than_were_published(
     run(crowd[0], crowd[1], Counted, copies=copies, period=2.0, hysteresis=0.0, links=links)
 
 
-STUDIES = Path(__file__).parents[2] / "studies" / "socialcast"
+STUDIES = Path(hunet.systems.socialcast.__file__).parent / "studies"
 
 
 @pytest.mark.parametrize("study", [*(f"figure-{n}" for n in range(3, 11)), "calibration"])

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+import hunet.systems.socio_aware_overlay
 from hunet import Contacts, write_contacts
 from hunet.model.intervals import Interval
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
-from hunet.systems.socio_aware_overlay.claims import _judge, _near, overlay_claims, write_claims
+from hunet.report.claims import replace_sections
+from hunet.systems.socio_aware_overlay.claims import _judge, _near, overlay_claims, sections
 from hunet.systems.socio_aware_overlay.measures import UNIT, Studies, stages, undelivered_percent
 from hunet.systems.socio_aware_overlay.tables import SAME_COMMUNITY, TABLE_3, TABLE_4, TABLE_5
 
-STUDIES = Path(__file__).parents[2] / "studies" / "socio-aware-overlay"
+STUDIES = Path(hunet.systems.socio_aware_overlay.__file__).parent / "studies"
 NAMES = [
     *(f"Table {number}, {trace}" for number in (1, 2) for trace in ("Cambridge", "Reality", "Geolife for UCSD")),
     *("Table 3, Cambridge", "Table 4, Reality", "Table 5, Geolife for UCSD"),
@@ -95,7 +97,7 @@ def test_every_claim_is_judged_by_results(results: Path, tmp_path: Path) -> None
     assert claims["SO-5"].verdict == "partly"
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- claims -->\nthe last table\n<!-- end of claims -->\nafter\n")
-    write_claims(page, results)
+    replace_sections(page, sections(results))
     text = page.read_text()
     assert text.startswith("before\n<!-- claims -->\n\n| claim |")
     assert "the last table" not in text
@@ -104,7 +106,7 @@ def test_every_claim_is_judged_by_results(results: Path, tmp_path: Path) -> None
     assert len(re.findall(r"^\| (?:met|familiar) \|", text, re.MULTILINE)) == 8
     assert len(re.findall(r"^\| (?:online|frozen) \|", text, re.MULTILINE)) == 4
     assert "| Geolife for UCSD | 14 |" in text
-    write_claims(page, results)
+    replace_sections(page, sections(results))
     assert page.read_text() == text
 
 
@@ -125,7 +127,7 @@ def test_stages_are_in_order(results: Path) -> None:
 def test_what_has_not_been_run_is_said_and_is_no_error(results: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- claims --><!-- end of claims -->")
-    write_claims(page, tmp_path / "nowhere")
+    replace_sections(page, sections(tmp_path / "nowhere"))
     rows = [line for line in page.read_text().splitlines() if line.startswith(("| Table", "| SO-"))]
     assert len(rows) == len(NAMES)
     assert all("| not run |" in row for row in rows)

@@ -1,7 +1,7 @@
 """B-SUB's claims, BS-1 to BS-13, against the study of Fig. 9.
 
 A verdict is a rule on the numbers, and stands in the code beside its claim. A reason is given only where a run of its
-own has tested it (``studies/b-sub/what-matters.toml``); where the cause is not known, the table says so.
+own has tested it (study ``what-matters``); where the cause is not known, the table says so.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, claims_table, replace_section
-from hunet.report.runs import Runs, has_runs
+from hunet.report.claims import Claim, claims_table
+from hunet.report.runs import Runs, read_studies
 
 B_SUB, PRIVATE, PUSH, PULL = "b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"
 AXIS = "decay_cycle"
@@ -25,26 +25,25 @@ INTERESTS = {"interests-infocom06": "Infocom 2006", "interests-sigcomm09": "SIGC
 STUDIES = [*FIGURES, *INTERESTS, "what-matters"]
 
 
-def write_claims(page: Path | str, results: Path | str) -> None:
-    """Write the tables of B-SUB's page from the results of its studies, a folder each, named as the studies' files.
-
-    A table whose study has no results stays as it is.
-    """
-    studies = {name: Runs.read(Path(results) / name) for name in STUDIES if has_runs(Path(results) / name)}
+def sections(results: Path) -> dict[str, str]:
+    """The tables of B-SUB's page, from the results of its studies: a folder each, named as the study's file."""
+    studies = read_studies(results, STUDIES)
+    found: dict[str, str] = {}
     if "figure-9-infocom06" in studies:
         runs, other = studies["figure-9-infocom06"], studies.get("figure-9-reality")
         many = f"Infocom 2006: {_repetitions(runs)}"
         many += f"; Reality: {_repetitions(other)}" if other else ""
         many += "; mean ± half of the 95 % confidence interval."
-        replace_section(page, "\n\n".join([claims_table(b_sub_claims(runs, other)), many, privacy_table(runs)]))
-    panels = {trace: studies[name] for name, trace in FIGURES.items() if name in studies}
-    for trace, runs in panels.items():
-        replace_section(page, panels_table(runs), f"figure 9, {trace}")
+        found["claims"] = "\n\n".join([claims_table(b_sub_claims(runs, other)), many, privacy_table(runs)])
+    for name, trace in FIGURES.items():
+        if name in studies:
+            found[f"figure 9, {trace}"] = panels_table(studies[name])
     if "what-matters" in studies:
-        replace_section(page, _what_matters(studies["what-matters"]), "what matters")
+        found["what matters"] = _what_matters(studies["what-matters"])
     interests = {trace: studies[name] for name, trace in INTERESTS.items() if name in studies}
     if interests:
-        replace_section(page, _interests_table(interests), "interests")
+        found["interests"] = _interests_table(interests)
+    return found
 
 
 def panels_table(runs: Runs) -> str:
@@ -149,9 +148,9 @@ def b_sub_claims(runs: Runs, reality: Runs | None = None) -> list[Claim]:
         Claim(
             "BS-12",
             "consensus of most titles above 0.86, one 0.43 (Fig. 7)",
-            "`hunet.social.consensus`, without the paper's answers",
+            "nothing to run: the answers are not published",
             "not testable",
-            "the answers are not published; 0.43 and 0.86 need 7, 14, 21 or 28 people, not 20",
+            "0.43 and 0.86 need 7, 14, 21 or 28 people, not 20",
         ),
         Claim(
             "BS-13",

@@ -250,10 +250,6 @@ class TemporalCountingBloomFilter:
         counters = self.counters
         return min([counters[position] for position in self.shape.positions(key)])
 
-    def preference_over(self, other: TemporalCountingBloomFilter, key: str) -> float:
-        """The preferential query: PREF of this filter over another for a key."""
-        return preference(other.value(key), self.value(key))
-
     # On the wire --------------------------------------------------------------------------------------------------
 
     def to_wire(self) -> bytes:

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hunet.model import members
-from hunet.systems.b_sub.exact_counters import ExactCounters
 from hunet.systems.b_sub.filter import FilterShape, Lookup
 from hunet.systems.b_sub.packets import Filters, Forward, Truth
 
@@ -34,6 +33,58 @@ OBSERVED: dict[str, str] = {
     "lasting_guessed": "of them, how many are guessed by an attacker who heard all its greetings",
 }
 """What is counted with ``exact``: names in a summary's ``observed``, summed over devices."""
+
+
+class ExactCounters:
+    """What a Temporal Counting Bloom Filter stands for: keys with their counters, above zero and up to the ceiling.
+
+    The same operations on a table of keys. Beside a filter it tells which of the filter's answers are false positives;
+    a filter's value of a key is never below the exact one. A value: operations return new ones.
+
+    >>> ours = ExactCounters({"NewMoon": 5}).a_merge(ExactCounters({"NewMoon": 5, "openwebawards": 5}))
+    >>> ours.counters
+    {'NewMoon': 10, 'openwebawards': 5}
+    >>> ours.decay(5).counters
+    {'NewMoon': 5}
+    """
+
+    __slots__ = ("ceiling", "counters")
+
+    def __init__(self, counters: Mapping[str, int], ceiling: int = 255) -> None:
+        self.counters, self.ceiling = counters, ceiling
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.counters
+
+    def value(self, key: str) -> int:
+        """A key's counter; 0 if it is not there."""
+        return self.counters.get(key, 0)
+
+    def a_merge(self, other: ExactCounters) -> ExactCounters:
+        """The counters of both added up, at most the ceiling."""
+        merged = dict(self.counters)
+        for key, value in other.counters.items():
+            merged[key] = min(merged.get(key, 0) + value, self.ceiling)
+        return ExactCounters(merged, self.ceiling)
+
+    def m_merge(self, other: ExactCounters) -> ExactCounters:
+        """The larger of both counters, for every key."""
+        merged = dict(self.counters)
+        for key, value in other.counters.items():
+            if value > merged.get(key, 0):
+                merged[key] = value
+        return ExactCounters(merged, self.ceiling)
+
+    def decay(self, cycles: int) -> ExactCounters:
+        """After so many decay cycles: every counter less by one per cycle; what reaches zero is gone."""
+        if cycles <= 0:
+            return self
+        left = {key: value - cycles for key, value in self.counters.items() if value > cycles}
+        return ExactCounters(left, self.ceiling)
+
+    def without(self, keys: ExactCounters) -> ExactCounters:
+        """Less the keys that the other holds."""
+        return ExactCounters({key: v for key, v in self.counters.items() if key not in keys}, self.ceiling)
 
 
 class Watch:

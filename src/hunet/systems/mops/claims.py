@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Verdict, claims_table, replace_section
-from hunet.report.runs import Runs, has_runs
+from hunet.report.claims import Claim, Verdict, claims_table
+from hunet.report.runs import Runs, read_studies
 
 MOPS, NEIGHBORS, PUSH, PULL = "mops", "k-nearest", "push", "pull"
 SCHEMES = (PUSH, MOPS, NEIGHBORS, PULL)
@@ -32,30 +32,31 @@ class _Judgement(NamedTuple):
     why: str = ""
 
 
-def write_claims(page: Path, results: Path) -> None:
-    """Write the tables of MOPS's page from the results of its studies, a folder each, named as the studies' files.
+def sections(results: Path) -> dict[str, str]:
+    """The tables of MOPS's page, from the results of its studies: a folder each, named as the study's file.
 
-    Claims whose studies have no results are "not run"; another table whose study has none stays as it is.
+    Claims whose studies have no results are "not run".
     """
     studies = _read(results)
     done = [f"`{name}` {runs.repetitions}" for name, runs in studies.items()]
     many = f"Repetitions: {', '.join(done) or 'none yet'}. Mean ± half of the 95 % confidence interval."
-    replace_section(page, f"{claims_table(mops_claims(results))}\n\n{many}")
+    found = {"claims": f"{claims_table(mops_claims(results))}\n\n{many}"}
     for trace, study in FIGURES.items():
         if study in studies:
-            replace_section(page, _figure_table(studies[study], "ttl", _hours), f"figures 8 and 9, {TRACES[trace]}")
+            found[f"figures 8 and 9, {TRACES[trace]}"] = _figure_table(studies[study], "ttl", _hours)
     if "figure-10" in studies:
-        replace_section(page, _threshold_table(studies["figure-10"]), "figure 10")
+        found["figure 10"] = _threshold_table(studies["figure-10"])
     if "figure-11" in studies:
-        replace_section(page, _figure_table(studies["figure-11"], "rate", lambda rate: f"{rate:g}/h"), "figure 11")
+        found["figure 11"] = _figure_table(studies["figure-11"], "rate", lambda rate: f"{rate:g}/h")
     recorded = {TRACES[t]: studies[f"as-recorded-{t}"] for t in TRACES if f"as-recorded-{t}" in studies}
     if recorded:
-        replace_section(page, _recorded_table(recorded), "as recorded")
+        found["as recorded"] = _recorded_table(recorded)
     pruned = {TRACES[trace]: studies[study] for trace, study in BROKERS.items() if study in studies}
     if pruned:
-        replace_section(page, _brokers_table(pruned), "brokers")
+        found["brokers"] = _brokers_table(pruned)
     if "relearning-reality" in studies:
-        replace_section(page, _relearning_table(studies["relearning-reality"]), "relearning")
+        found["relearning"] = _relearning_table(studies["relearning-reality"])
+    return found
 
 
 def mops_claims(results: Path) -> list[Claim]:
@@ -65,7 +66,7 @@ def mops_claims(results: Path) -> list[Claim]:
     for row in _CLAIMS:
         missing = [name for name in row.studies if name not in studies]
         if missing:
-            claims.append(Claim(row.id, row.paper, ", ".join(f"`studies/mops/{m}.toml`" for m in missing), "not run"))
+            claims.append(Claim(row.id, row.paper, ", ".join(f"study `{m}`" for m in missing), "not run"))
         else:
             claims.append(Claim(row.id, row.paper, *row.judge(studies)))
     return claims
@@ -435,7 +436,7 @@ def _relearning_table(runs: Runs) -> str:
 def _read(results: Path) -> Studies:
     names = sorted({name for row in _CLAIMS for name in row.studies} | {f"as-recorded-{trace}" for trace in TRACES})
     names += [_CHOICES, *BROKERS.values(), "relearning-reality"]
-    return {name: Runs.read(results / name) for name in names if has_runs(results / name)}
+    return read_studies(results, names)
 
 
 def _at(runs: Runs, metric: str, **place: Any) -> dict[str, Interval]:

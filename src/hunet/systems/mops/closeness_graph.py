@@ -15,13 +15,13 @@ by the pipeline's pair stage, which gives the same rows.
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
 from hunet.model import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from hunet.model import Contacts
     from hunet.systems.mops.contact_history import Edges
@@ -107,13 +107,6 @@ class ClosenessGraph:
             ]
         raise AssertionError(f"no path for the virtual link of {one} and {two}")
 
-    def decided_by(self) -> dict[int, float]:
-        """The share of virtual links that is decided by a path of 1, 2, ..., k hops (section III.A)."""
-        rows = [self.decided_for(node) for node in self.nodes]
-        counts = {hops: sum(row[hops] for row in rows) for hops in range(1, self.hops + 1)}
-        total = sum(counts.values())
-        return {hops: count / total if total else 0.0 for hops, count in counts.items()}
-
     def decided_for(self, one: Node) -> dict[int, int]:
         """How many virtual links of a node to later ones are decided by a path of 1, 2, ..., k hops."""
         counts = dict.fromkeys(range(1, self.hops + 1), 0)
@@ -175,15 +168,16 @@ def mean_separations(contacts: Contacts, begin: float, finish: float, edges: Edg
     return {pair: total[pair] / many[pair] if many[pair] else 0.0 for pair in sorted(last)}
 
 
-def delay_bound(threshold: float, sigma: float) -> float:
-    """The longest mean separation of people as close as the threshold T: σ·√(-2 ln T).
+def gaussian_closeness(separations: Sequence[float], sigma: float) -> float:
+    """MOPS, Eq. 1: exp(-AVG² / 2σ²) of the mean separation; never apart is 1.
 
-    The paper prints -√2·ln T·σ (section III.A), which does not follow from Eq. 1.
-
-    >>> round(delay_bound(0.5, sigma=25), 2), round(delay_bound(0.7, sigma=25), 2)
-    (29.44, 21.12)
+    >>> round(gaussian_closeness([20, 10, 30], sigma=25), 4)  # the paper's c58, section II.B
+    0.7261
     """
-    return sigma * sqrt(-2 * log(threshold))
+    if not separations:
+        return 1.0
+    average = sum(separations) / len(separations)
+    return exp(-(average**2) / (2 * sigma**2))
 
 
 def _best_products(

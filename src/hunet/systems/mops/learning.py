@@ -2,7 +2,7 @@
 
 A live device has nobody who computes communities for it. It records whom it is in contact with, works out how close
 they are at the end of a window (Eq. 1; σ must be agreed, since nobody knows all separations), and exchanges what it
-knows with whomever it meets (``hunet.systems.mops.exchange``) until it has its community and its bridges.
+knows with whomever it meets (``exchange``) until it has its community and its bridges.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from hunet.model import Node
 from hunet.protocols.contract import ID_BYTES, Control
-from hunet.systems.mops.closeness import gaussian_closeness
+from hunet.systems.mops.closeness_graph import gaussian_closeness
 from hunet.systems.mops.contact_history import ContactHistory, Edges
 from hunet.systems.mops.exchange import CommunityExchange, News
 from hunet.systems.mops.structure import Structure

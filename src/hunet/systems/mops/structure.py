@@ -1,7 +1,7 @@
 """What MOPS makes of a closeness table: communities, the ways inside them, and brokers between them.
 
 A structure is the same for all who know the same table, so devices that were given one share it; a device that learns
-by itself has one of its own, of the part of the network that it knows (``hunet.systems.mops.exchange``).
+by itself has one of its own, of the part of the network that it knows (``exchange``).
 
 >>> structure = structure_of(((1, 2, .9), (1, 3, .8), (2, 3, .7), (2, 4, .3), (2, 5, .2), (3, 4, .4), (4, 5, .9)))
 >>> structure.label(3), structure.members(3), structure.bridges(3)

@@ -4,7 +4,7 @@ Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks", se
 
 Theory of operation. Time is cut into cycles. At the start of each, every device becomes a broker with the same
 probability, independently of all others and of what it was before; otherwise it is a user. What brokers and users do
-is the same as under social election (``broker_swarm``). The paper chooses the probability so that there are as many
+is the same as under social election (``swarm``). The paper chooses the probability so that there are as many
 brokers as social election has in the same scenario, on average.
 
 So does hunet: unless ``share`` is given, a run first lets social election, with the same parameters, contacts and seed,

@@ -2,8 +2,8 @@
 
 :class:`hunet.protocols.buffer.Buffer` fixes a rank when a message comes in; here ranks change with time and with every
 subscription that is heard of. What makes that cheap: on one topic the newest message is always worth most (see
-:func:`hunet.systems.social_election.subscription_table.utility`). So messages are kept by topic in order of age, and the least worthy of
-all is the least of the oldest ones, one for each topic.
+``subscription_table.utility``). So messages are kept by topic in order of age, and the least worthy of all is the least
+of the oldest ones, one for each topic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Social election's claims, SE-1 to SE-12, against the studies of its figures.
 
 A verdict is a rule on the numbers, and stands in the code beside its claim. A reason is given only where a study of its
-own has tested it (``studies/social-election/readings.toml``); where the cause is not known, the table says so.
+own has tested it (study ``readings``); where the cause is not known, the table says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from hunet.model.intervals import Interval
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.claims import Claim, Verdict, claims_table, replace_section, verdict_of
+from hunet.report.claims import Claim, Verdict, claims_table, verdict_of
 from hunet.report.runs import Runs, has_runs
 
 ELECTION, RANDOM = "social-election", "random-broker"
@@ -24,20 +24,21 @@ WORLDS = {"waypoint": "RWP", "slaw": "SLAW"}
 NOT_KNOWN = "the cause is not known"
 
 
-def write_claims(page: Path, results: Path) -> None:
-    """Write the tables of claims, choices and real traces into the page, from the studies that were run.
+def sections(results: Path) -> dict[str, str]:
+    """The tables of claims, choices and real traces, from the studies that were run.
 
-    Claims whose study has no results are "not run"; another table whose study has none stays as it is.
+    Claims whose study has no results are "not run".
     """
     names = sorted({"readings", "traces", "workload", *(row.study for row in _CLAIMS)})
     studies = {name: _Study.read(results / name) for name in names}
     done = [f"`{name}` {study.runs.repetitions}" for name, study in studies.items() if study]
     many = f"Repetitions: {', '.join(done) or 'none yet'}. Mean ± half of the 95 % confidence interval."
-    replace_section(page, f"{claims_table(social_election_claims(results))}\n\n{many}")
+    found = {"claims": f"{claims_table(social_election_claims(results))}\n\n{many}"}
     for name, section, table in (("workload", "choices", _choices_table), ("traces", "traces", _traces_table)):
         study = studies[name]
         if study:
-            replace_section(page, table(study), section)
+            found[section] = table(study)
+    return found
 
 
 def social_election_claims(results: Path) -> list[Claim]:
@@ -48,7 +49,7 @@ def social_election_claims(results: Path) -> list[Claim]:
         if study:
             claims.append(Claim(row.id, row.paper, *row.judge(study)))
         else:
-            claims.append(Claim(row.id, row.paper, f"`studies/social-election/{row.study}.toml`", "not run"))
+            claims.append(Claim(row.id, row.paper, f"study `{row.study}`", "not run"))
     return claims
 
 

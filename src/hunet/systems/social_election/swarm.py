@@ -2,7 +2,7 @@
 
 Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks", sections IV.B and IV.B.1 to 4: message
 replication and buffer management. Who becomes a broker is decided elsewhere: by ``social_election``, or by lot
-(``random_broker``).
+(``baselines``).
 
 Theory of operation. Two devices in contact tell each other their *standing*: their role, the subscriptions that they
 register, and what they have seen. Then

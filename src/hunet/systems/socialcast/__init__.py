@@ -39,7 +39,7 @@ SYSTEM = System(
     ),
     protocols={
         "socialcast": "hunet.systems.socialcast.socialcast:SocialCast",
-        "socialcast-random": "hunet.systems.socialcast.socialcast:SocialCastRandom",
+        "socialcast-random": "hunet.systems.socialcast.baselines:SocialCastRandom",
     },
     workloads={
         "communities": "hunet.systems.socialcast.workload:COMMUNITIES",

@@ -19,9 +19,8 @@ from statistics import stdev
 from typing import Any, NamedTuple
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Verdict, claims_table, replace_section, verdict_of
+from hunet.report.claims import Claim, Verdict, claims_table, verdict_of
 from hunet.report.runs import Runs, has_runs
-from hunet.systems.socialcast.pictures import draw_calibration, draw_figures
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 """With prediction, and without."""
@@ -51,27 +50,24 @@ class Study(Runs):
         return Study(row for row in self.rows if all(row["axes"].get(name) == at for name, at in place.items()))
 
 
-def write_claims(page: Path | str, results: Path | str) -> None:
-    """Write the tables of SocialCast's page, and its pictures, from the results of its studies.
+def sections(results: Path) -> dict[str, str]:
+    """The tables of SocialCast's page, from the results of its studies: a folder each, named as the study's file.
 
-    ``results`` has a folder for each study, named as its file; claims whose study is missing are not run. The pictures
-    go to ``pictures`` beside the folder of the page.
+    Claims whose study has no results are "not run".
     """
-    page, studies = Path(page), {}
-    for name in STUDIES:
-        folder = Path(results) / name
-        if has_runs(folder):
-            studies[name] = Study.read(folder)
+    studies = read(results)
     many = ", ".join(f"{name} {study.repetitions}" for name, study in studies.items()) or "none"
     note = f"Repetitions: {many}. Mean ± half of the 95 % confidence interval."
-    replace_section(page, f"{claims_table(socialcast_claims(studies))}\n\n{note}")
-    replace_section(page, _traces_table(studies), "traces")
-    replace_section(page, _calibration_table(studies.get("calibration")), "calibration")
-    pictures = page.parent.parent / "pictures"
-    if "calibration" in studies:
-        draw_calibration(studies["calibration"], pictures / "socialcast-calibration.svg")
-    if {"figure-3", "figure-5"} <= studies.keys():
-        draw_figures(studies["figure-3"], studies["figure-5"], pictures / "socialcast-figures.svg")
+    return {
+        "claims": f"{claims_table(socialcast_claims(studies))}\n\n{note}",
+        "traces": _traces_table(studies),
+        "calibration": _calibration_table(studies.get("calibration")),
+    }
+
+
+def read(results: Path) -> dict[str, Study]:
+    """The studies that have results."""
+    return {name: Study.read(results / name) for name in STUDIES if has_runs(results / name)}
 
 
 def socialcast_claims(studies: dict[str, Study]) -> list[Claim]:
@@ -82,7 +78,7 @@ def socialcast_claims(studies: dict[str, Study]) -> list[Claim]:
         for association, reading in READINGS.items():
             name = f"SC-{number}, {reading}"
             if missing:
-                claims.append(Claim(name, paper, "–", "not run", f"needs `studies/socialcast/{missing[0]}.toml`"))
+                claims.append(Claim(name, paper, "–", "not run", f"needs study `{missing[0]}`"))
             else:
                 here = {study: runs.only(association=association) for study, runs in studies.items()}
                 ours, verdict, why = judge(here)
@@ -394,7 +390,7 @@ def _traces_table(studies: dict[str, Study]) -> str:
 def _calibration_table(study: Study | None) -> str:
     """What the paper leaves out, tried: with 5 copies by mobility, maxTTL and Q/R, and without prediction."""
     if study is None:
-        return "Not run: needs `studies/socialcast/calibration.toml`."
+        return "Not run: needs study `calibration`."
     limits = [6, 8, 10, 25, None]
     cases = [(f"with, Q/R = {q:g}", WITH, {"copies": 5, "state_noise": q}) for q in (0.001, 0.01, 0.1, 1.0)]
     cases += [(f"without, γ = {copies}", WITHOUT, {"copies": copies}) for copies in (5, 15)]

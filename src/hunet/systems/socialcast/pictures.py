@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hunet.report.figures import panels as draw_panels
+from hunet.systems.socialcast.claims import Study, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hunet.model.intervals import Interval
-    from hunet.systems.socialcast.claims import Study
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 MOBILITY = {
@@ -21,6 +21,15 @@ MOBILITY = {
     "home": ("communities last", "#d55e00"),
     "frozen": ("nobody leaves home", "#009e73"),
 }
+
+
+def draw(results: Path, pictures: Path) -> None:
+    """Draw the pictures of SocialCast's page, of the studies that have results."""
+    studies = read(results)
+    if "calibration" in studies:
+        draw_calibration(studies["calibration"], pictures / "socialcast-calibration.svg")
+    if {"figure-3", "figure-5"} <= studies.keys():
+        draw_figures(studies["figure-3"], studies["figure-5"], pictures / "socialcast-figures.svg")
 
 
 def draw_calibration(study: Study, path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Verdict, claims_table, replace_section
+from hunet.report.claims import Claim, Verdict, claims_table
 from hunet.report.runs import Runs
 from hunet.systems.socio_aware_overlay.measures import OVERLAY, PUSH, UNIT, Dissemination, Studies
 from hunet.systems.socio_aware_overlay.tables import (
@@ -39,16 +39,16 @@ TABLE_2 = {"cambridge": (0.85, 0.85, 0.85, 2), "reality": (0.79, 0.76, 0.87, 8),
 NAMES = {"cambridge": "Cambridge", "reality": "Reality", "geolife": "Geolife for UCSD"}
 
 
-def write_claims(page: Path | str, results: Path | str) -> None:
-    """Write all tables into the overlay's page, from ``results/<stem of the study file>``."""
-    studies = Studies(Path(results))
+def sections(results: Path) -> dict[str, str]:
+    """The tables of the overlay's page, from ``results/<stem of the study file>``."""
+    studies = Studies(results)
     parts = [
         claims_table(overlay_claims(studies)),
         "Mean ± half of the 95 % confidence interval over 5 repetitions; Tables 1 and 2 have nothing random in them.",
         *(table for stem in TABLES if (table := dissemination_table(studies, stem))),
         *(table for table in (matters_table(studies), online_table(studies), trace_table(studies, NAMES)) if table),
     ]
-    replace_section(page, "\n\n".join(parts))
+    return {"claims": "\n\n".join(parts)}
 
 
 def overlay_claims(studies: Studies) -> list[Claim]:

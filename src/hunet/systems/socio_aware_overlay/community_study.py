@@ -3,12 +3,10 @@
 E. Yoneki, P. Hui, S. Chan and J. Crowcroft, "A Socio-Aware Overlay for Publish/Subscribe Communication in Delay
 Tolerant Networks", MSWiM 2007, sections 3.4 and 4.4.
 
-A study's runs need not move messages. This one's protocol says nothing and does nothing; before it begins, it lets
-devices detect communities on the trace (``hunet.systems.socio_aware_overlay.detection``) and compares them with those that a centre with the
-whole trace would find (``hunet.graphs.communities``). The figures stand in the name of the run, like all that a run
-takes for granted, and so in the results::
+An analysis: it needs no devices and moves no messages. Devices detect communities on the trace (``detection``), which
+are compared with those that a centre with the whole trace would find (``hunet.graphs.communities``)::
 
-    protocol = "hunet.systems.socio_aware_overlay.community_study:CommunityStudy"
+    analysis = "communities"
 
 Centralised communities are k-clique communities of the pairs that spent the threshold together, and those of Newman
 (weighted Girvan-Newman) of all pairs, of at least three. *Similarity* is the Jaccard index of the best match among the
@@ -19,24 +17,21 @@ the centralised ones that the device is in, averaged over devices. The paper's o
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-import msgspec
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hunet.graphs.communities import find_communities
 from hunet.graphs.hops import hop_counts
 from hunet.graphs.pairs import inter_contact_times, pairs_of
 from hunet.graphs.power_law import fit_times
-from hunet.model import Parameters, about, members
-from hunet.protocols import Protocol
+from hunet.model import about, members
+from hunet.systems import Analysis
 from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hunet.model import Contacts, Message, NodeSet
-    from hunet.protocols.contract import Experiment
+    from hunet.model import Contacts, NodeSet
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
 """Fig. 6a: how alike a detected community must be to count as found."""
@@ -47,28 +42,18 @@ class CommunityStudyParameters(DetectionParameters, frozen=True):
 
     share: Annotated[float, about("devices detect on this first share of the trace", source="Fig. 5", gt=0, le=1)] = 1.0
     least_contacts: Annotated[int, about("Table 1: pairs that met less often are no edge of the graph", ge=1)] = 1
-    figures: Annotated[dict[str, Any], about("what comes out; found before the run begins")] = msgspec.field(
-        default_factory=dict
-    )
 
 
-class CommunityStudy(Protocol):
-    """Look at a trace's communities; messages stay where they are."""
+def community_study(contacts: Contacts, parameters: CommunityStudyParameters) -> dict[str, Any]:
+    """The figures of a trace: its graph, its pairs, and the communities that devices and a centre find."""
+    return {
+        "graph": graph_figures(contacts, parameters.least_contacts),
+        "pairs": pair_figures(contacts),
+        **_detection(contacts, parameters),
+    }
 
-    Parameters: ClassVar[type[Parameters]] = CommunityStudyParameters
 
-    @classmethod
-    def prepare(cls, parameters: CommunityStudyParameters, experiment: Experiment) -> CommunityStudyParameters:
-        contacts = experiment.contacts
-        figures = {
-            "graph": graph_figures(contacts, parameters.least_contacts),
-            "pairs": pair_figures(contacts),
-            **_detection(contacts, parameters),
-        }
-        return msgspec.structs.replace(parameters, figures=figures)
-
-    def publish(self, message: Message, now: float) -> None:
-        """Nothing."""
+COMMUNITIES = Analysis(CommunityStudyParameters, community_study)
 
 
 def graph_figures(contacts: Contacts, least_contacts: int = 1) -> dict[str, Any]:

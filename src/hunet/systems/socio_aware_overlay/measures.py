@@ -153,22 +153,21 @@ class Studies:
 
     def communities(self, stem: str, **axes: Any) -> list[dict[str, Any]] | None:
         """The communities that a frozen study took for granted, at a point of the grid."""
-        found = self._first(stem, lambda row: row["protocol"] == OVERLAY, axes)
-        return None if found is None else found["communities"]
+        row = self._first(stem, lambda row: row["protocol"] == OVERLAY, axes)
+        return None if row is None else row["name"]["result"]["parameters"]["communities"]
 
     def figures(self, stem: str, contacts: str | None = None, **axes: Any) -> dict[str, Any] | None:
-        """The figures of a run of ``CommunityStudy`` at a point of the grid; nothing there is random."""
-        found = self._first(stem, lambda row: contacts in (None, row["contacts"]), axes)
-        return None if found is None else found["figures"]
+        """The figures of the analysis of communities at a point of the grid; nothing there is random."""
+        row = self._first(stem, lambda row: contacts in (None, row["contacts"]), axes)
+        return None if row is None else row["observed"]
 
     def _first(
         self, stem: str, wanted: Callable[[dict[str, Any]], bool], axes: dict[str, Any]
     ) -> dict[str, Any] | None:
-        """The parameters, as completed, of the first run of a study at a point of its grid."""
+        """The first run of a study at a point of its grid."""
         runs = self.runs(stem)
         for row in runs.rows if runs else ():
             place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
             if wanted(row) and all(place.get(name) == value for name, value in axes.items()):
-                found: dict[str, Any] = row["name"]["result"]["parameters"]
-                return found
+                return row
         return None
