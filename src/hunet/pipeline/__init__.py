@@ -8,7 +8,6 @@ Each stage is a function from DataFrame to DataFrame, in a module of its own, an
 ``pairs``                   stage 3: what can be said of each two people (``hunet trace pairs``)
 ``social_graph``            stage 4: the weighted contact graph and its measures (``hunet trace graph``)
 ``studies``                 stage 5: many runs, one Spark task each (``hunet study``)
-``sharding``                one large run, split by publication (``hunet run --shards``)
 ==========================  ==================================================================================
 
 Spark itself is imported only by the functions that use it.
