@@ -53,6 +53,7 @@ def weights(structure: Structure) -> dict[int, str]:
 def draw(folder: Path) -> None:
     """Nodes in the colour of their community, brokers with a ring, links with their closeness."""
     structure = structure_of(TABLE)
+    folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(6.4, 3.2))
         axes = figure.add_axes((0, 0, 1, 1))

@@ -78,7 +78,7 @@ def test_csv_columns_in_any_order_and_other_separators(tmp_path: Path) -> None:
 
 
 def test_the_ones_events_of_both_ends_are_one_contact(tmp_path: Path) -> None:
-    lines = ["0 CONN 2 10 up", "1\tCONN\t10\t2\tup", "3 CONN 2 10 down", "5 CONN 10 2 down", "5 CONN 2 10 up"]
+    lines = ["0 CONN 2 10 up", "1\tCONN\t10\t2\tUP", "3 CONN 2 10 down wifi", "5 CONN 10 2 down", "5 CONN 2 10 up"]
     (tmp_path / "c.one").write_text("\n".join(lines) + "\n9 CONN 2 3 up\n9 CONN 2 3 down\n")
     contacts = read_contacts(tmp_path / "c.one")
     assert list(contacts.records()) == [("2", "10", 0, 9), ("2", "3", 9, 9)]  # what is open at the end ends there

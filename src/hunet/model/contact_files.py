@@ -149,24 +149,42 @@ def _explain_csv(path: Path, text: str, header: list[str], delimiter: str, error
     raise InputError(path, f"cannot be read as CSV: {error}")
 
 
+def parse_connection(row: str) -> tuple[float, str, str, bool]:
+    """Time, both nodes, and whether they connect, of a line of The ONE; ``ValueError`` says what is wrong with it."""
+    words = row.split()
+    # As The ONE has it: up and down in any case, and perhaps the name of a network interface behind it.
+    if len(words) not in (5, 6) or words[1] != "CONN" or words[4].lower() not in ("up", "down"):
+        raise ValueError(f"expected 'time CONN a b up|down', found '{row.strip()[:60]}'")
+    return parse_time(words[0]), words[2], words[3], words[4].lower() == "up"
+
+
+def parse_time(word: str) -> float:
+    """The time of an event of The ONE; ``ValueError`` says what is wrong with it."""
+    try:
+        time = float(word)
+    except ValueError:
+        raise ValueError(f"the time must be a number, not '{word}'") from None
+    if not 0 <= time < float("inf"):
+        raise ValueError(f"the time must not be negative, and it is {word}")
+    return time
+
+
 def _read_one(path: Path, text: str) -> Contacts:
-    """Pair ups with downs. Records of a pair may overlap (both devices report it): it is open while any is."""
+    """Pair ups with downs. Records of a pair may overlap (both devices report it): it is open while any is.
+
+    The simulator itself ignores a second up (``hunet.pipeline.one_events``), but traces in its format are logs.
+    """
     events: list[tuple[float, bool, int, str, str]] = []
     for line, row in enumerate(io.StringIO(text), 1):
-        parts = row.split()
-        if not parts:
+        if not row.strip():
             continue
-        if len(parts) != 5 or parts[1] != "CONN" or parts[4] not in ("up", "down"):
-            raise InputError(path, f"expected 'time CONN a b up|down', found '{row.strip()[:60]}'", line)
         try:
-            time = float(parts[0])
-        except ValueError:
-            raise InputError(path, f"the time must be a number, not '{parts[0]}'", line) from None
-        if not 0 <= time < float("inf"):
-            raise InputError(path, f"the time must not be negative, and it is {parts[0]}", line)
-        if parts[2] == parts[3]:
-            raise InputError(path, f"a node is in contact with itself ({parts[2]}): {_REMEDY}", line)
-        events.append((time, parts[4] == "down", line, parts[2], parts[3]))
+            time, a, b, up = parse_connection(row)
+        except ValueError as error:
+            raise InputError(path, str(error), line) from None
+        if a == b:
+            raise InputError(path, f"a node is in contact with itself ({a}): {_REMEDY}", line)
+        events.append((time, not up, line, a, b))
     events.sort(key=lambda event: event[:3])
     opened: dict[tuple[str, str], list[float]] = defaultdict(list)
     records: list[tuple[str, str, float, float]] = []
