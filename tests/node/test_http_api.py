@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from hunet import Node
 from hunet.model import ConfigurationError
-from hunet.node import http_api
-from hunet.node.http_api import HttpApi
-from hunet.node.http_events import EventLog
+from hunet.node.http import api as http_api
+from hunet.node.http.api import HttpApi
+from hunet.node.http.events import EventLog
 from hunet.node.node import Delivery
 from tests.node.company import until
 from tests.node.test_node import device, play

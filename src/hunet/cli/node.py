@@ -174,7 +174,7 @@ async def _run(
             await stack.enter_async_context(port)
             typer.echo(f"it takes bundles over MTCP at {port.host}:{port.port}", err=True)
         if page[0] is not None:
-            from hunet.node.http_api import HttpApi
+            from hunet.node.http.api import HttpApi
 
             api = await stack.enter_async_context(HttpApi(device, page[0], page[1]))
             typer.echo(f"its page is {api.url}", err=True)

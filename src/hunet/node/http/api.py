@@ -3,7 +3,7 @@
 ``async with Node(...) as node, HttpApi(node, "8080") as api: print(api.url)``. The API tells all about itself at
 ``/openapi.json``; the page is at ``/``.
 
-Who may ask: see ``http_guard``. What others wrote is text to the page, never HTML; the page may load nothing from
+Who may ask: see ``guard``. What others wrote is text to the page, never HTML; the page may load nothing from
 elsewhere, nor run what is not in its file (``Content-Security-Policy``).
 """
 
@@ -22,11 +22,11 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from hunet.model import ConfigurationError, HunetError, OutputError
-from hunet.node import http_records as records
 from hunet.node.control import plain_delivery
-from hunet.node.http_events import EventLog
-from hunet.node.http_guard import Guard, Refusal
-from hunet.node.http_records import Query, Route, openapi
+from hunet.node.http import records
+from hunet.node.http.events import EventLog
+from hunet.node.http.guard import Guard, Refusal
+from hunet.node.http.records import Query, Route, openapi
 from hunet.node.node import Delivery
 from hunet.node.publication import Group, PublicationLimits
 
