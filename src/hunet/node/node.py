@@ -28,7 +28,7 @@ import logging
 import os
 import time
 from contextlib import AsyncExitStack, contextmanager, suppress
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -95,21 +95,23 @@ class Subscription:
         self._node, self._group = node, group
         self._last, self._offered = after, 0
         self._news = asyncio.Event()
+        self._closed = False
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
         return self
 
     async def __anext__(self) -> Delivery:
         self.taken()
-        while True:
+        while not self._closed:
             delivery = self._node._next_delivery(self)
             if delivery is not None:
                 self._offered = delivery.number
                 return delivery
             if not self._node.running:
-                raise StopAsyncIteration
+                break
             self._news.clear()
             await self._news.wait()
+        raise StopAsyncIteration
 
     def taken(self) -> None:
         """The delivery that was handed over last is dealt with, and never comes again."""
@@ -119,8 +121,9 @@ class Subscription:
 
     def close(self) -> None:
         """Stop listening; what comes meanwhile waits, since the subscription holds."""
-        self._offered = 0
+        self._offered, self._closed = 0, True
         self._node._forget(self)
+        self.wake()
 
     def wake(self) -> None:
         """There may be something new, or the node has ended."""
@@ -360,18 +363,23 @@ class Node:
         Deliveries up to number ``after`` count as taken.
         """
         self._check_running()
-        group = topic if isinstance(topic, Group) else None
         name = topic.topic if isinstance(topic, Group) else topic
         if not name:
             raise ConfigurationError("a subscription needs a topic")
         matching_score(name, "")  # weights that cannot be are refused here
-        subscription = Subscription(self, name, group, after)
-        self._subscriptions.append(subscription)
         with self._watched():
             self._driver.subscribe(name)
-        for earlier in list(self._store.waiting()):
-            if earlier.number <= after and matching_score(name, earlier.topic):
+        return self.listen(topic, after)
+
+    def listen(self, topic: str | Group, after: int = 0) -> Subscription:
+        """Messages on a topic that is followed already; none come on one that is not."""
+        self._check_running()
+        name, group = (topic.topic, topic) if isinstance(topic, Group) else (topic, None)
+        for earlier in list(takewhile(lambda waiting: waiting.number <= after, self._store.waiting())):
+            if matching_score(name, earlier.topic):
                 self._take(earlier.number)
+        subscription = Subscription(self, name, group, after)
+        self._subscriptions.append(subscription)
         return subscription
 
     async def unsubscribe(self, topic: str | Group) -> None:

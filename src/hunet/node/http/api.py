@@ -1,49 +1,31 @@
-"""A node for programs and for people: an HTTP API with server-sent events, and a web page that uses it.
+"""What a node does for its owner: the commands, programs, and the web page, all by the same requests.
 
-``async with Node(...) as node, HttpApi(node, "8080") as api: print(api.url)``. The API tells all about itself at
-``/openapi.json``; the page is at ``/``.
-
-Who may ask: see ``guard``. What others wrote is text to the page, never HTML; the page may load nothing from
-elsewhere, nor run what is not in its file (``Content-Security-Policy``).
+The API describes itself at ``/openapi.json``; the page is at ``/``. Requests reach it by a server (``server``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from base64 import b64decode
 from contextlib import ExitStack
 from importlib.resources import files
-from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 
-from hunet.model import ConfigurationError, HunetError, OutputError
-from hunet.node.control import plain_delivery
+from hunet.node.bundles import read_bundle
+from hunet.node.gateway import Gateway
 from hunet.node.http import records
 from hunet.node.http.events import EventLog
-from hunet.node.http.guard import Guard, Refusal
-from hunet.node.http.records import Query, Route, openapi
+from hunet.node.http.guard import Refusal
+from hunet.node.http.routes import Asked, Query, Route, openapi
 from hunet.node.node import Delivery
 from hunet.node.publication import Group, PublicationLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from types import TracebackType
+    from hunet.node.node import Node, Subscription
 
-    from hunet.node.node import Node
-
-_log = logging.getLogger("hunet.http")
-_log.addFilter(lambda line: not (line.exc_info and isinstance(line.exc_info[1], HttpProcessingError)))
-"""What strangers send that is no HTTP is answered with 400 and needs no report."""
-
-_MOST_STREAMS = 16
-_MOST_AT_ONCE = 64
-_MOST_CONNECTIONS = 128
-_BODY_SECONDS = 30.0
 _HEARTBEAT = 15.0
 _INLINE = 64 << 10
 """Longer contents come only if one message is asked for."""
@@ -51,98 +33,25 @@ _SOME = 20
 """Of those who want a message, so many are named."""
 _PAGE = {"/": "index.html", "/style.css": "style.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-    "Server": "hunet",
-}
 
 
-class Asked(NamedTuple):
-    """A request that has been looked at: the words of its path, its query, its body as a record."""
+class Api:
+    """The requests that a node answers, and how; ``close`` ends those that wait."""
 
-    request: web.Request
-    query: dict[str, float]
-    body: Any
-
-    def word(self, name: str) -> str:
-        """A part of the path."""
-        return self.request.match_info[name]
-
-    def whole(self, name: str) -> int:
-        """A whole number of the query."""
-        return int(self.query[name])
-
-
-class _HangUp(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.abort()
-
-
-class HttpApi:
-    """The server: ``address`` is PORT (of this machine only), HOST:PORT, or :PORT for everybody who can reach it.
-
-    Anything but a loopback address needs a token; if none is given the node makes one and keeps it in its folder.
-    """
-
-    def __init__(self, node: Node, address: str, token: str | None = None) -> None:
-        self._node, self._address = node, address
-        self._guard = Guard(address, token, node.folder)
-        self._events = EventLog(node)
-        self._streams = self._busy = 0
-        self._stack = ExitStack()
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._followed: set[Subscription] = set()
+        self.events = EventLog(node)
         self.routes = self._routes()
+        self._stack = ExitStack()
+        self._stack.enter_context(node.watched_by(self.events))
 
-    async def __aenter__(self) -> HttpApi:
-        limits = PublicationLimits()
-        app = web.Application(middlewares=[self._answer], client_max_size=2 * limits.content_bytes + (8 << 10))
-        app.on_response_prepare.append(_add_headers)
-        for route in self.routes:
-            path = route.path.replace("{topic}", "{topic:.+}")
-            app.router.add_route(route.method, path, self._served(route))
-        self._runner = web.AppRunner(app, access_log=None, logger=_log, handler_cancellation=True, shutdown_timeout=2.0)
-        await self._runner.setup()
-        try:
-            loop, host = asyncio.get_running_loop(), self._guard.host or None
-            self._server = await loop.create_server(self._connected, host, self._guard.port)
-        except OSError as error:
-            await self._runner.cleanup()
-            why = error.strerror or str(error)
-            raise ConfigurationError(
-                f"--http {self._address}: cannot listen there ({why}); take another address or port"
-            ) from None
-        found = [listener.getsockname() for listener in self._server.sockets]
-        # With port 0, IPv4 and IPv6 get one each; the printed one is the former's.
-        self._guard.port = next((address[1] for address in found if len(address) == 2), found[0][1])
-        self._stack.enter_context(self._node.watched_by(self._events))
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
+    def close(self) -> None:
+        """Answer whoever waits, and have nobody wait any more."""
         self._stack.close()
-        self._events.close()
-        await self._runner.cleanup()
-
-    def _connected(self) -> asyncio.BaseProtocol:
-        """Somebody connects; beyond a number they are hung up on, so that the node keeps its own links."""
-        server = self._runner.server
-        assert server is not None
-        return server() if len(server.connections) < _MOST_CONNECTIONS else _HangUp()
-
-    @property
-    def url(self) -> str:
-        """Where the page is, with the token if there is one."""
-        return self._guard.url
-
-    # What is served -------------------------------------------------------------------------------------------------
+        self.events.close()
+        for subscription in list(self._followed):
+            subscription.close()
 
     def _routes(self) -> list[Route]:
         limit = Query("limit", "At most so many.", 100, 1, 1000)
@@ -153,6 +62,8 @@ class HttpApi:
             Route("GET", "/status", "How the node fares.", self._status, records.Status),
             Route("GET", "/peers", "Who is in reach now.", self._peers, records.Peers),
             Route("PUT", "/names/{device}", "Call a device by a name.", self._name, records.Device, records.Naming),
+            Route("PUT", "/blocked/{device}", "Have nothing more to do with a device.", self._block, records.Device),
+            Route("DELETE", "/blocked/{device}", "Take that back.", self._unblock, records.Device),
             Route(
                 "GET", "/messages", "What was delivered here.", self._messages, records.Messages, None, (before, few)
             ),
@@ -167,12 +78,30 @@ class HttpApi:
                 records.NewPublication,
                 status=201,
             ),
+            Route(
+                "POST",
+                "/bundles",
+                "Carry the publication in a bundle; the answer comes when it is on the disk.",
+                self._bring,
+                records.Brought,
+                records.NewBundle,
+            ),
             Route("GET", "/subscriptions", "What is followed.", self._subscriptions, records.Subscriptions),
             Route("PUT", "/subscriptions/{topic}", "Follow a topic.", self._subscribe, records.Subscriptions),
             Route("DELETE", "/subscriptions/{topic}", "No longer.", self._unsubscribe, records.Subscriptions),
+            Route(
+                "POST",
+                "/deliveries/next",
+                "Wait for the next message on a topic; those before it are dealt with.",
+                self._next,
+                records.Next,
+                records.Following,
+                waits=True,
+            ),
             Route("GET", "/carried", "What it carries, for whom.", self._carried, records.CarriedList, None, (limit,)),
             Route("GET", "/community", "Its community and role.", self._community, records.Community),
             Route("GET", "/encounters", "Whom it met.", self._encounters, records.Encounters, queries=(since, limit)),
+            Route("GET", "/log", "The log of encounters, as hunet log prints it.", self._log, records.Log),
             Route("GET", "/receipts/{id}", "How many have a publication.", self._receipts, records.Receipts),
             Route(
                 "GET",
@@ -181,6 +110,7 @@ class HttpApi:
                 self._follow,
                 None,
                 other="text/event-stream",
+                waits=True,
             ),
             Route("GET", "/openapi.json", "This.", self._document, None, open=True, other="application/openapi+json"),
             *[
@@ -196,9 +126,13 @@ class HttpApi:
         return records.Peers(peers=msgspec.convert(self._node.peers(), list[records.Peer]))
 
     async def _name(self, asked: Asked) -> Any:
-        device = asked.word("device")
-        self._node.book.name(device, asked.body.name)
-        return self._devices([device])[0]
+        return self._devices([self._node.name(asked.word("device"), asked.body.name)])[0]
+
+    async def _block(self, asked: Asked) -> Any:
+        return self._devices([await self._node.block(asked.word("device"))])[0]
+
+    async def _unblock(self, asked: Asked) -> Any:
+        return self._devices([self._node.unblock(asked.word("device"))])[0]
 
     async def _messages(self, asked: Asked) -> Any:
         most = asked.whole("limit")
@@ -218,17 +152,16 @@ class HttpApi:
         about: records.NewPublication = asked.body
         if (about.topic is None) == (about.group is None) or (about.text is None) == (about.base64 is None):
             raise Refusal(400, "give topic or group, and text or base64")
-        content: str | bytes = about.text or ""
-        if about.base64 is not None:
-            try:
-                content = b64decode(about.base64, validate=True)
-            except ValueError:
-                raise Refusal(400, "base64 is not Base64") from None
-        topic = Group.from_invitation(about.group) if about.group is not None else about.topic or ""
+        content: str | bytes = (about.text or "") if about.base64 is None else _decoded(about.base64)
         said = await self._node.publish(
-            topic, content, ttl=about.ttl, receipts=about.receipts, content_type=about.content_type
+            _topic(about), content, ttl=about.ttl, receipts=about.receipts, content_type=about.content_type
         )
         return records.Published(id=said.id, topic=said.topic, expires=said.expires)
+
+    async def _bring(self, asked: Asked) -> Any:
+        gateway = Gateway(self._node, asked.body.accept_unsigned)
+        publication, new = await gateway.take(read_bundle(_decoded(asked.body.base64)))
+        return records.Brought(id=publication.id, topic=publication.topic, new=new)
 
     async def _subscriptions(self, _: Asked) -> Any:
         return records.Subscriptions(subscriptions=self._node.subscriptions())
@@ -243,6 +176,21 @@ class HttpApi:
     async def _unsubscribe(self, asked: Asked) -> Any:
         await self._node.unsubscribe(asked.word("topic"))
         return await self._subscriptions(asked)
+
+    async def _next(self, asked: Asked) -> Any:
+        about: records.Following = asked.body
+        if (about.topic is None) == (about.group is None):
+            raise Refusal(400, "give topic or group")
+        subscription = self._node.listen(_topic(about), about.after)
+        self._followed.add(subscription)
+        try:
+            async with asyncio.timeout(about.wait):
+                return records.Next(message=self._plain(await anext(subscription), whole=True))
+        except (TimeoutError, StopAsyncIteration):
+            return records.Next(message=None)
+        finally:
+            self._followed.discard(subscription)
+            subscription.close()
 
     async def _carried(self, asked: Asked) -> Any:
         status = self._node.status()
@@ -270,6 +218,9 @@ class HttpApi:
         found = self._node.encounters(asked.query["since"], asked.whole("limit"))
         return records.Encounters(encounters=msgspec.convert(found, list[records.Encounter]))
 
+    async def _log(self, _: Asked) -> Any:
+        return records.Log(log=msgspec.convert(list(self._node.log()), list[records.LogEntry]))
+
     async def _receipts(self, asked: Asked) -> Any:
         publication = asked.word("id")
         return records.Receipts(id=publication, subscribers=self._node.receipts(publication))
@@ -284,13 +235,10 @@ class HttpApi:
         return web.Response(body=body, content_type=_TYPES[name.rpartition(".")[2]], charset="utf-8")
 
     async def _follow(self, asked: Asked) -> web.StreamResponse:
-        if self._streams >= _MOST_STREAMS:
-            raise Refusal(503, f"{_MOST_STREAMS} streams are open already; close one", Retry_After="5")
-        self._streams += 1
+        stream = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
+        await stream.prepare(asked.request)
         try:
-            stream = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
-            await stream.prepare(asked.request)
-            async for event in self._events.follow(asked.request.headers.get("Last-Event-ID", ""), _HEARTBEAT):
+            async for event in self.events.follow(asked.request.headers.get("Last-Event-ID", ""), _HEARTBEAT):
                 if event is None:
                     await stream.write(b": still here\n\n")
                 else:
@@ -298,11 +246,9 @@ class HttpApi:
                     await stream.write(
                         b"id: %s\nevent: %s\ndata: %s\n\n" % (str(event.place).encode(), event.kind.encode(), data)
                     )
-            return stream
         except ConnectionError:  # the listener has gone
-            return stream
-        finally:
-            self._streams -= 1
+            pass
+        return stream
 
     def _news(self, kind: str, about: dict[str, Any] | Delivery) -> msgspec.Struct:
         if isinstance(about, Delivery):
@@ -326,84 +272,16 @@ class HttpApi:
         raise Refusal(404, f"there is no message {word!r}; it may be out of date")
 
     def _plain(self, delivery: Delivery, whole: bool = False) -> records.Message:
-        about = plain_delivery(delivery)
-        if len(delivery.content) > _INLINE and not whole:
-            about = {name: about[name] for name in about if name not in ("text", "base64")}
-        about |= {"name": self._node.book.call(delivery.author), "taken": delivery.taken, "size": len(delivery.content)}
-        return msgspec.convert(about, records.Message)
-
-    # Who is served ----------------------------------------------------------------------------------------------------
-
-    @web.middleware
-    async def _answer(
-        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        """Answer with a sentence whatever goes wrong, and look at who asks before anything else."""
-        try:
-            self._guard.check_source(request)
-            return await handler(request)
-        except Refusal as refusal:
-            return _problem(refusal.status, str(refusal), refusal.headers)
-        except web.HTTPException as error:
-            return _problem(error.status, f"{request.method} {request.path}: {error.reason.lower()}")
-        except OutputError as error:
-            return _problem(503, str(error))
-        except HunetError as error:
-            return _problem(400, str(error))
-
-    def _served(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def serve(request: web.Request) -> web.StreamResponse:
-            if not route.open:
-                self._guard.check_token(request)
-            if self._busy >= _MOST_AT_ONCE + self._streams:
-                raise Refusal(503, "too many requests at once", Retry_After="1")
-            self._busy += 1
-            try:
-                query = {query.name: _number(query, request) for query in route.queries}
-                body = await _body(route, request)
-                answer = await route.handler(Asked(request, query, body))
-            finally:
-                self._busy -= 1
-            if isinstance(answer, web.StreamResponse):
-                return answer
-            return web.Response(status=route.status, body=msgspec.json.encode(answer), content_type="application/json")
-
-        return serve
+        name = self._node.book.call(delivery.author)
+        return records.message_of(delivery, name) if whole else records.message_of(delivery, name, _INLINE)
 
 
-async def _body(route: Route, request: web.Request) -> Any:
-    if route.takes is None:
-        return None
-    if request.content_type != "application/json":
-        raise Refusal(415, "the body is to be JSON, with Content-Type: application/json")
+def _topic(about: records.NewPublication | records.Following) -> str | Group:
+    return Group.from_invitation(about.group) if about.group is not None else about.topic or ""
+
+
+def _decoded(base64: str) -> bytes:
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            data = await request.read()
-        return msgspec.json.decode(data, type=route.takes)
-    except TimeoutError:
-        raise Refusal(408, "the body did not come in time") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Refusal(400, f"the body is not what it should be: {error}") from None
-
-
-def _number(query: Query, request: web.Request) -> float:
-    text = request.query.get(query.name)
-    if text is None:
-        return query.default
-    try:
-        number = int(text) if query.whole else float(text)
+        return b64decode(base64, validate=True)
     except ValueError:
-        number = -1
-    if not isfinite(number) or not query.least <= number <= query.most:
-        raise Refusal(400, f"{query.name} is a number from {query.least:g} to {query.most:g}, not {text!r}")
-    return number
-
-
-def _problem(status: int, why: str, headers: dict[str, str] | None = None) -> web.Response:
-    body = msgspec.json.encode(records.Problem(error=why))
-    named = {name.replace("_", "-"): value for name, value in (headers or {}).items()}
-    return web.Response(status=status, body=body, content_type="application/json", headers=named)
-
-
-async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(_HEADERS)
+        raise Refusal(400, "base64 is not Base64") from None
