@@ -11,7 +11,7 @@ import pytest
 from hunet.model import OutputError, PeerError
 from hunet.node import wire
 from hunet.node.holdings import Quotas
-from hunet.node.publication import Publication
+from hunet.node.publication import Publication, PublicationLimits
 from hunet.protocols import PROTOCOLS
 from hunet.protocols.push import Push
 from tests.node.table import IDENTITIES, NAMES, Table
@@ -206,7 +206,7 @@ def test_a_protocol_whose_state_cannot_be_written_runs_and_keeps_its_publication
 
 
 def test_a_clock_that_goes_back_starts_the_protocol_afresh(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    table = Table("push", folder=tmp_path)
+    table = Table("push", folder=tmp_path, limits=PublicationLimits(clock_skew=1e8))
     table.now = 2_000_000_000.0
     hello = table.publish(0, "news", ttl=1e7)
     table[0].save()
@@ -214,7 +214,6 @@ def test_a_clock_that_goes_back_starts_the_protocol_afresh(tmp_path: Path, caplo
     table.crash(0)
     assert "the clock has gone back by 116 days" in caplog.text
     table[1].subscribe("news")
-    table[1].limits = type(table[1].limits)(clock_skew=1e8)
     table.meet(0, 1)
     assert table.delivered(1) == [hello.id]
 

@@ -249,7 +249,8 @@ def test_events_go_on_where_one_was_also_after_a_restart(tmp_path: Path) -> None
                         place, kind, _ = await events.next()
                 await ann.publish("news", "two")  # nobody listens
                 await until(lambda: bob.last_delivery() == 2)
-                bob._driver.role("broker")
+                with bob._watched(), bob._driver._event():
+                    bob._driver.role("broker")
                 assert (await ask("GET", "/community"))[1]["role"] == "broker"
                 async with listening(ask, place) as events:
                     told = [await events.next(), await events.next()]

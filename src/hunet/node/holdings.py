@@ -65,6 +65,8 @@ class Holdings:
         """The messages that the protocol holds."""
         self.more: dict[int, int] = {}
         """Of those with several copies, how many more than one."""
+        self.arriving: dict[int, bytes] = {}
+        """Publications that have come with a packet, until it is known what becomes of them."""
         self._givers: dict[int, Node] = {}
         self._bytes: dict[tuple[str, Any], int] = {}
         """Bytes held in all, by topic and by giver."""
@@ -182,6 +184,13 @@ class Holdings:
         self.held, self.more = held, more
         for number in members(held):
             self._weigh(number, 1)
+
+    def keep_arrived(self) -> None:
+        """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
+        for number, encoded in self.arriving.items():
+            if self.holds(number) or self._store.is_waiting(number):
+                self._store.add_content(number, encoded)
+        self.arriving.clear()
 
     @property
     def held_bytes(self) -> int:
