@@ -192,8 +192,8 @@ class Meeter(Node):
 
     greeted: asyncio.Event
 
-    def link_ready(self, device: str) -> None:
-        super().link_ready(device)
+    def _give_receipts(self, device: str) -> None:
+        super()._give_receipts(device)
         self.greeted.set()
 
 

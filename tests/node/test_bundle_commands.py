@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from hunet.cli import app
 from hunet.model import HunetError
 from hunet.node.bundles import Bundle, dtn_time, payload
-from hunet.node.control import Control
 from hunet.node.gateway import Gateway, bundle_of, load_bundle
 from hunet.node.holdings import Quotas
+from hunet.node.http.server import HttpServer
 from hunet.node.mtcp import MtcpPort, send_bundles
 from hunet.node.node import Node
 from hunet.node.publication import Publication
@@ -62,7 +62,7 @@ def test_bundles_go_from_node_to_node_as_files(tmp_path: Path) -> None:
     ann_folder, bob_folder, stick = tmp_path / "ann", tmp_path / "bob", tmp_path / "stick"
 
     async def play() -> None:
-        async with alone(ann_folder) as ann, alone(bob_folder) as bob, Control(bob):
+        async with alone(ann_folder) as ann, alone(bob_folder) as bob, HttpServer(bob):
             news = await ann.publish("news", "hello")
             weather = await ann.publish("weather", "it rains")
             assert await hunet("export", "-d", ann_folder, "-o", stick) == (0, f"{stick}: 2 publications as bundles\n")

@@ -1,4 +1,4 @@
-"""Sightings: by a list, by beacons on real sockets, by multicast DNS; and what a beacon gives away."""
+"""Sightings: by a list, by beacons on real sockets; and what a beacon gives away."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import random
 import socket
 import struct
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from hunet.model import ConfigurationError
-from hunet.node.discovery import Beacons, Discovery, Mdns, Sighting, StaticPeers
+from hunet.node.discovery import Beacons, Discovery, Sighting, StaticPeers
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.trust import AddressBook
@@ -235,59 +234,3 @@ def test_nodes_find_each_other_by_beacons_and_link(tmp_path: Path) -> None:
             await each.close()
 
     asyncio.run(scene())
-
-
-def test_two_see_each_other_by_multicast_dns() -> None:
-    pytest.importorskip("zeroconf")
-    interface = loopback()
-
-    async def scene() -> None:
-        ann, bob = (Mdns([interface], interval=0.05) for _ in range(2))
-        await ann.start(1001)
-        await bob.start(1002)
-        try:
-            for here, there, port in ((ann, bob, 1002), (bob, ann, 1001)):
-                seen = [await next_of(here) for _ in range(6)]  # again and again, at each of its addresses
-                assert {(each.port, each.short_id) for each in seen} == {(port, there._ids.now)}
-                assert "127.0.0.1" in {each.host for each in seen}
-        finally:
-            await ann.close()
-            await until(lambda: not bob._there)
-            await bob.close()
-        with pytest.raises(StopAsyncIteration):
-            while True:
-                await next_of(ann)
-
-    asyncio.run(scene())
-
-
-def test_the_name_in_multicast_dns_changes_too() -> None:
-    pytest.importorskip("zeroconf")
-    interface, began = loopback(), time.monotonic()
-
-    async def scene() -> None:
-        ann = Mdns([interface], clock=lambda: 899.5 + time.monotonic() - began)
-        bob = Mdns([interface], interval=0.05)
-        first = ann._ids.now
-        await ann.start(1001)
-        await bob.start(1002)
-        try:
-            await until(lambda: len(bob._there) == 1 and first not in bob._there)
-            assert list(bob._there) == [ann._ids.now]
-        finally:
-            await ann.close()
-            await bob.close()
-
-    asyncio.run(scene())
-
-
-def test_multicast_dns_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "zeroconf", None)
-    with pytest.raises(ConfigurationError, match=r"install hunet\[mdns\]"):
-        asyncio.run(Mdns().start(1))
-
-
-def test_multicast_dns_on_no_interface_says_so() -> None:
-    pytest.importorskip("zeroconf")
-    with pytest.raises(ConfigurationError, match="no IPv4 address on nowhere0"):
-        asyncio.run(Mdns(["nowhere0"]).start(1))

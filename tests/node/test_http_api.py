@@ -7,21 +7,24 @@ import io
 import json
 import re
 import stat
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse, ClientSession
+from aiohttp import ClientResponse, ClientSession, UnixConnector
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet import Node
 from hunet.model import ConfigurationError
-from hunet.node import http_api
-from hunet.node.http_api import HttpApi
-from hunet.node.http_events import EventLog
+from hunet.node.gateway import bundle_of
+from hunet.node.http import server
+from hunet.node.http.events import EventLog
+from hunet.node.http.server import HttpServer
+from hunet.node.identity import device_name
 from hunet.node.node import Delivery
 from tests.node.company import until
 from tests.node.test_node import device, play
@@ -72,15 +75,17 @@ def fits(value: Any, schema: dict[str, Any], schemas: dict[str, Any]) -> None:
             fits(inner, items, schemas)
     if "minimum" in words:
         assert value >= words.pop("minimum")
+    if "maximum" in words:
+        assert value <= words.pop("maximum")
     if "exclusiveMinimum" in words:
         assert value > words.pop("exclusiveMinimum")
     assert not words, f"this test does not understand {words}"
 
 
 @asynccontextmanager
-async def served(node: Node, address: str = "0", token: str | None = None) -> AsyncIterator[tuple[HttpApi, Any]]:
+async def served(node: Node, address: str = "0", token: str | None = None) -> AsyncIterator[tuple[HttpServer, Any]]:
     """The API of a node, and a way to ask it: ``await ask("GET", "/status")``."""
-    async with HttpApi(node, address, token) as api, ClientSession() as session:
+    async with HttpServer(node, address, token) as api, ClientSession() as session:
         base = api.url.partition("#")[0].rstrip("/")
 
         async def ask(method: str, path: str, **about: Any) -> tuple[int, Any]:
@@ -136,8 +141,13 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                 await until(lambda: bool(bob.peers()))
                 await bob.publish("news/<world>", "hello")
             messages.close()
-            words = {"device": ann.device, "number": "1", "id": said.id, "topic": "news%2F%3Cworld%3E"}
-            bodies = {"/publications": {"topic": "x", "base64": "AAEC"}, "/names/{device}": {"name": "Ann <b>"}}
+            words = {"number": "1", "id": said.id, "topic": "news%2F%3Cworld%3E"}
+            bodies: dict[str, Any] = {
+                "/publications": {"topic": "x", "base64": "AAEC"},
+                "/names/{device}": {"name": "Ann <b>"},
+                "/bundles": {"base64": b64encode(bundle_of(said).to_bytes()).decode()},
+                "/deliveries/next": {"topic": "news/<world>", "wait": 0},
+            }
             schemas = document["components"]["schemas"]
             asked = set()
             for path, operations in document["paths"].items():
@@ -147,6 +157,7 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                     assert refused[0] == "default"
                     if "application/json" not in answer["content"] or (not delivers and "number" in path):
                         continue
+                    words["device"] = device_name(bytes(32)) if "blocked" in path else ann.device
                     body = bodies.get(path)
                     if body:
                         fits(body, operation["requestBody"]["content"]["application/json"]["schema"], schemas)
@@ -238,7 +249,8 @@ def test_events_go_on_where_one_was_also_after_a_restart(tmp_path: Path) -> None
                         place, kind, _ = await events.next()
                 await ann.publish("news", "two")  # nobody listens
                 await until(lambda: bob.last_delivery() == 2)
-                bob._driver.role("broker")
+                with bob._watched(), bob._driver._event():
+                    bob._driver.role("broker")
                 assert (await ask("GET", "/community"))[1]["role"] == "broker"
                 async with listening(ask, place) as events:
                     told = [await events.next(), await events.next()]
@@ -273,7 +285,7 @@ def test_links_are_told_with_names_and_streams_end_with_the_node(tmp_path: Path)
             _, kind, news = await events.next()
             assert (kind, news["name"]) == ("link-down", "Ann")
             ending = asyncio.ensure_future(events.next())
-            api._events.close()
+            api.api.events.close()
             with pytest.raises(EOFError):
                 await ending
 
@@ -379,7 +391,7 @@ def test_beyond_this_machine_a_token_is_needed(tmp_path: Path) -> None:
                 assert stat.S_IMODE(kept.stat().st_mode) == 0o600
                 wrong = [{}, {"Authorization": f"Bearer {token}x"}, {"Authorization": f"Basic {token}"}]
                 for headers in [*wrong, {"Authorization": "Bearer \xff"}, {"Authorization": "Bearer"}]:
-                    for route in api.routes:
+                    for route in api.api.routes:
                         if not route.open:
                             status, _ = await ask(
                                 route.method, route.path.replace("{", "").replace("}", ""), headers=headers
@@ -403,17 +415,17 @@ def test_beyond_this_machine_a_token_is_needed(tmp_path: Path) -> None:
                 ("0", "short", "at least 16"),
             ]:
                 with pytest.raises(ConfigurationError, match=problem):
-                    HttpApi(ann, address, secret)
+                    HttpServer(ann, address, secret)
             async with served(ann) as (api, ask):
                 with pytest.raises(ConfigurationError, match="cannot listen there"):
-                    async with HttpApi(ann, ask.base.rpartition(":")[2]):
+                    async with HttpServer(ann, ask.base.rpartition(":")[2]):
                         pass
 
     play(scene())
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_api, "_MOST_STREAMS", 2)
+    monkeypatch.setattr(server, "_MOST_STREAMS", 2)
 
     async def scene() -> None:
         async with device(tmp_path, "ann") as ann, served(ann) as (_, ask):
@@ -454,10 +466,13 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 ("GET", "/page/index.html", 404),
             ]:
                 assert (await ask(method, path))[0] == status, path
+            for body in ({}, {"topic": "a", "group": "b"}, {"topic": "a", "wait": 61}, {"topic": "a", "after": -1}):
+                assert (await ask("POST", "/deliveries/next", json=body))[0] == 400, body
             status, said = await ask("PUT", "/names/nobody", json={"name": "x"})
-            assert (status, said["error"]) == (400, "'nobody' is not the key of a device")
+            assert (status, said["error"]) == (400, "nobody is known as 'nobody'; give a petname or a device's key")
             async with listening(ask), listening(ask) as last:
                 assert (await ask("GET", "/events"))[0] == 503
+                assert (await ask("POST", "/deliveries/next", json={"topic": "a"}))[0] == 503
                 assert (await last.next())[1] == "hello"
             await until(lambda: not ann._watchers[0]._listeners)  # type: ignore[attr-defined]
             async with listening(ask):
@@ -467,13 +482,53 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     play(scene())
 
 
+def test_who_waits_for_a_message_is_answered_when_the_server_closes(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, ClientSession() as session:
+            ann.subscribe("news").close()
+            async with HttpServer(ann, "0") as api:
+                url = api.url + "deliveries/next"
+                waiting = asyncio.ensure_future(session.post(url, json={"topic": "news", "wait": 60}))
+                await until(lambda: bool(api.api._followed))
+            async with await waiting as answer:
+                assert await answer.json() == {"message": None}
+
+    play(scene())
+
+
+def test_the_socket_has_neither_guard_nor_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever can open it is the owner: the file says so."""
+    for limit in ("_MOST_STREAMS", "_MOST_AT_ONCE", "_MOST_CONNECTIONS"):
+        monkeypatch.setattr(server, limit, 1)
+
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, HttpServer(ann) as api:
+            ann.subscribe("news").close()
+            connector = UnixConnector(str(tmp_path / "ann" / "socket"))
+            async with ClientSession("http://localhost", connector=connector) as session:
+                body = {"topic": "news", "wait": 60}
+                waiting = [asyncio.ensure_future(session.post("/deliveries/next", json=body)) for _ in range(20)]
+                await until(lambda: len(api.api._followed) == 20)
+                for number, headers in enumerate([{}, {"Host": "evil.example"}, {"Origin": "http://evil.example"}]):
+                    async with session.get("/status", headers=headers) as answer:
+                        assert answer.status == 200, number
+                for each in waiting:
+                    each.cancel()
+                await until(lambda: not api.api._followed)
+            assert caplog.records == []
+
+    play(scene())
+
+
 def test_more_connections_than_it_can_hold_are_hung_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(http_api, "_MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(server, "_MOST_CONNECTIONS", 3)
 
     async def scene() -> None:
-        async with device(tmp_path, "ann") as ann, HttpApi(ann, "0") as api:
+        async with device(tmp_path, "ann") as ann, HttpServer(ann, "0") as api:
             port = int(api.url.rpartition(":")[2].rstrip("/"))
             idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
             await until(lambda: len(api._runner.server.connections) == 3)  # type: ignore[union-attr]

@@ -16,7 +16,8 @@ import pytest
 from hunet.model import ConfigurationError, PeerError
 from hunet.node.discovery import Sighting, StaticPeers
 from hunet.node.identity import Identity
-from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits, _Bounded
+from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
+from hunet.node.rate_limits import BoundedDict
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.trust import AddressBook
 from tests.node.company import ByHand, Diary, Neighbour, narrow, neighbour, until
@@ -278,7 +279,7 @@ def test_forged_beacons_do_not_make_a_scanner_of_a_device(tmp_path: Path, monkey
 
 
 def _paused_no_more(ann: Neighbour) -> Any:
-    pauses = _Bounded[Any, Any](10)
+    pauses = BoundedDict[Any, Any](10)
     for key, pause in ann._retry.items():
         pauses[key] = msgspec.structs.replace(pause, until=pause.until - pause.seconds)
     return pauses
@@ -668,7 +669,7 @@ def test_settings_that_cannot_work(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_of_strangers_is_bounded() -> None:
-    memory: _Bounded[int, int] = _Bounded(3)
+    memory: BoundedDict[int, int] = BoundedDict(3)
     for number in (1, 2, 3, 1, 4):
         memory[number] = number
     assert list(memory) == [3, 1, 4]

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from hunet import Node
 from hunet.cli import app
 from hunet.model import ConfigurationError, OutputError
-from hunet.node.control import Control, Remote
+from hunet.node.http.client import NodeClient
+from hunet.node.http.server import HttpServer
 from hunet.node.publication import Group
 from tests.node.company import until
 from tests.node.kill import torture
@@ -295,7 +296,7 @@ def test_people_have_names_and_can_be_shut_out(tmp_path: Path) -> None:
         return asyncio.to_thread(CliRunner().invoke, app, ["peers", "--folder", str(tmp_path / "ann"), *words])
 
     async def scene() -> None:
-        async with device(tmp_path, "ann") as ann, Control(ann), device(tmp_path, "bob", ann) as bob:
+        async with device(tmp_path, "ann") as ann, HttpServer(ann), device(tmp_path, "bob", ann) as bob:
             await until(lambda: bool(ann.peers()))
             assert "Bob  " + bob.device in (await command("--name", bob.device[:8], "Bob")).output
             assert "nobody is in reach" in (await command("--block", "bob")).output
@@ -325,37 +326,110 @@ def test_an_invitation_makes_a_private_topic(tmp_path: Path) -> None:
 
 def test_commands_talk_to_a_running_node(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with device(tmp_path, "ann") as ann, Control(ann) as control, device(tmp_path, "bob", ann) as bob:
+        async with device(tmp_path, "ann") as ann, HttpServer(ann), device(tmp_path, "bob", ann) as bob:
             assert (tmp_path / "ann" / "socket").stat().st_mode & 0o777 == 0o600
-            remote = Remote(tmp_path / "ann")
+            client = NodeClient(tmp_path / "ann")
 
-            def ask(what: str, **about: Any) -> Any:
-                return asyncio.to_thread(remote.ask, what, **about)
+            def ask(*words: str, **body: Any) -> Any:
+                return asyncio.to_thread(client.ask, *words, **body)
 
-            followed = asyncio.to_thread(lambda: list(remote.follow("news", most=2)))
+            followed = asyncio.to_thread(lambda: list(client.follow("news", most=2)))
             task = asyncio.create_task(followed)
             await until(lambda: ann.subscriptions() == ["news"])
             await bob.publish("news", "hello")
             await bob.publish("news", b"\xff", content_type="text/plain")
-            first, second = await task
-            assert (first["text"], second["base64"]) == ("hello", "/w==")
+            got = [(message["text"], message["base64"]) for message in await task]
+            assert sorted(got, key=str) == [("hello", None), (None, "/w==")]  # in the order in which they came
             assert ann.status()["waiting"] == 0
-            said = await ask("publish", topic="news", text="from ann", receipts=True)
+            said = await ask("POST", "publications", topic="news", text="from ann", receipts=True)
             assert len(said["id"]) == 26
-            assert (await ask("receipts", id=said["id"])) == 0
-            assert [peer["device"] for peer in await ask("peers")] == [bob.device]
-            assert (await ask("status"))["subscriptions"] == ["news"]
-            assert (await ask("log"))[0]["end"] is None
-            await ask("unsubscribe", topic="news")
+            assert (await ask("GET", "receipts", said["id"]))["subscribers"] == 0
+            assert [peer["device"] for peer in (await ask("GET", "peers"))["peers"]] == [bob.device]
+            assert (await ask("GET", "status"))["subscriptions"] == ["news"]
+            assert (await ask("GET", "log"))["log"][0]["end"] is None
+            await asyncio.to_thread(client.unsubscribe, "news")
             assert ann.subscriptions() == []
-            with pytest.raises(ConfigurationError, match="did you mean 'status'"):
-                await ask("statsu")
-            with pytest.raises(ConfigurationError, match="cannot be read"):
-                await ask("publish")
-            await ask("stop")
-            await control.stopped()
+            with pytest.raises(ConfigurationError, match="GET /statsu: not found"):
+                await ask("GET", "statsu")
+            with pytest.raises(ConfigurationError, match="topic or group"):
+                await ask("POST", "publications", text="on what?")
+            with pytest.raises(ConfigurationError, match="at most 1048576 bytes"):
+                await ask("POST", "publications", topic="news", text="x" * (5 << 20))
+            with pytest.raises(ConfigurationError, match="not valid text"):
+                await ask("PUT", "subscriptions", "\udcff")
         with pytest.raises(ConfigurationError, match="hunet node --folder"):
-            Remote(tmp_path / "ann").ask("status")
+            client.ask("GET", "status")
+        assert not (tmp_path / "ann" / "socket").exists()
+
+    play(scene())
+
+
+@pytest.mark.parametrize("topic", [".", "..", "a/../b", "a//b", "/", "a?b#c", "50%", "caf\u00e9", "~x", " "])
+def test_any_topic_can_be_followed_over_the_socket(tmp_path: Path, topic: str) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, HttpServer(ann):
+            client = NodeClient(tmp_path / "ann")
+            await asyncio.to_thread(client.ask, "PUT", "subscriptions", topic)
+            assert ann.subscriptions() == [topic]
+            await asyncio.to_thread(client.unsubscribe, topic)
+            assert ann.subscriptions() == []
+
+    play(scene())
+
+
+def test_a_follower_sees_each_message_once_while_the_node_is_restarted(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def follow() -> None:
+        for message in NodeClient(tmp_path / "bob").follow("news", most=9):
+            seen.append(message["text"])
+
+    async def scene() -> None:
+        async with device(tmp_path, "ann", protocol="push") as ann:
+            task = None
+            for life in range(3):
+                async with device(tmp_path, "bob", ann, protocol="push") as bob, HttpServer(bob):
+                    task = task or asyncio.create_task(asyncio.to_thread(follow))
+                    await until(lambda bob=bob: bob.subscriptions() == ["news"])  # type: ignore[misc]
+                    for number in range(3 * life, 3 * life + 3):
+                        await ann.publish("news", str(number))
+                    await until(lambda life=life: len(seen) == 3 * life + 3)  # type: ignore[misc]
+                    if life == 2:
+                        assert task is not None
+                        await task
+                        assert bob.status()["waiting"] == 0
+        assert sorted(seen) == [str(number) for number in range(9)]
+
+    play(scene())
+
+
+def test_who_unsubscribes_is_not_subscribed_again_by_a_follower(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, HttpServer(ann):
+            client = NodeClient(tmp_path / "ann")
+            await asyncio.to_thread(client.ask, "PUT", "subscriptions", "news")
+            await asyncio.to_thread(client.unsubscribe, "news")
+            said = await asyncio.to_thread(client.ask, "POST", "deliveries", "next", topic="news", wait=0)
+            assert said == {"message": None}
+            assert ann.subscriptions() == []
+
+    play(scene())
+
+
+def test_a_private_topic_is_followed_over_the_socket(tmp_path: Path) -> None:
+    choir = Group.new("the choir")
+
+    async def scene() -> None:
+        async with device(tmp_path, "ann") as ann, HttpServer(ann), device(tmp_path, "bob", ann) as bob:
+            client = NodeClient(tmp_path / "ann")
+            followed = asyncio.to_thread(lambda: list(client.follow(group=choir.invitation, most=1)))
+            task = asyncio.create_task(followed)
+            await until(lambda: ann.subscriptions() == [choir.topic])
+            await bob.publish(choir, "rehearsal at eight")
+            (message,) = await task
+            assert (message["topic"], message["text"]) == ("the choir", "rehearsal at eight")
+            await asyncio.to_thread(client.unsubscribe, group=choir.invitation)
+            assert ann.subscriptions() == []
 
     play(scene())
 

@@ -69,16 +69,16 @@ def import_(
     from base64 import b64encode
 
     from hunet.model.errors import ConfigurationError, InputError
-    from hunet.node.control import Remote
     from hunet.node.gateway import bundle_files, load_bundle
+    from hunet.node.http.client import NodeClient
 
-    remote = Remote(folder.expanduser())
-    remote.ask("status")  # whether it runs at all
+    running = NodeClient(folder.expanduser())
+    running.ask("GET", "status")  # whether it runs at all
     new = known = refused = 0
     for path in bundle_files(files):
         try:
             encoded = b64encode(load_bundle(path).to_bytes()).decode()
-            said = remote.ask("bring", bundle=encoded, accept_unsigned=accept_unsigned)
+            said = running.ask("POST", "bundles", base64=encoded, accept_unsigned=accept_unsigned)
         except (ConfigurationError, InputError) as problem:
             where = "" if isinstance(problem, InputError) else f"{path}: "
             typer.echo(f"hunet: {where}{problem}", err=True)

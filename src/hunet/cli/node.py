@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from hunet.node.control import Remote
+    from hunet.node.http.client import NodeClient
     from hunet.node.mtcp import MtcpPort
     from hunet.node.node import Node
 
@@ -162,10 +162,10 @@ async def _run(
     import signal
     from contextlib import AsyncExitStack
 
-    from hunet.node.control import Control
+    from hunet.node.http.server import HttpServer
 
     logging.basicConfig(level=logging.WARNING, format="hunet: %(message)s")
-    async with device, Control(device) as control, AsyncExitStack() as stack:
+    async with device, HttpServer(device), AsyncExitStack() as stack:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
@@ -174,11 +174,9 @@ async def _run(
             await stack.enter_async_context(port)
             typer.echo(f"it takes bundles over MTCP at {port.host}:{port.port}", err=True)
         if page[0] is not None:
-            from hunet.node.http_api import HttpApi
-
-            api = await stack.enter_async_context(HttpApi(device, page[0], page[1]))
-            typer.echo(f"its page is {api.url}", err=True)
-        waiting = [asyncio.ensure_future(each) for each in (stop.wait(), control.stopped(), device.failure())]
+            server = await stack.enter_async_context(HttpServer(device, page[0], page[1]))
+            typer.echo(f"its page is {server.url}", err=True)
+        waiting = [asyncio.ensure_future(each) for each in (stop.wait(), device.failure())]
         followed = [asyncio.ensure_future(_print(device, topic, as_json)) for topic in topics]
         try:
             if say:
@@ -193,10 +191,12 @@ async def _run(
 
 
 async def _print(device: Node, topic: str, as_json: bool) -> None:
-    from hunet.node.control import plain_delivery
+    import msgspec
+
+    from hunet.node.http.records import message_of
 
     async for delivery in device.subscribe(topic):
-        _show(plain_delivery(delivery) | {"name": device.book.call(delivery.author)}, as_json)
+        _show(msgspec.to_builtins(message_of(delivery, device.book.call(delivery.author))), as_json)
 
 
 def publish(
@@ -233,7 +233,7 @@ def publish(
         except OSError as error:
             raise InputError(file, f"cannot be read: {error.strerror}") from None
         about["content_type"] = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    said = _remote(folder).ask("publish", **about)
+    said = _running(folder).ask("POST", "publications", **about)
     _answer(said, as_json, said["id"])
 
 
@@ -252,7 +252,7 @@ def subscribe(
 
     if bool(topic) == bool(group):
         raise ConfigurationError("write TOPIC, or --group INVITATION")
-    for delivery in _remote(folder).follow(topic or "", group=group or "", most=count):
+    for delivery in _running(folder).follow(topic or "", group=group or "", most=count):
         _show(delivery, as_json)
 
 
@@ -262,7 +262,11 @@ def unsubscribe(
     folder: Folder = HOME,
 ) -> None:
     """Follow a topic no longer."""
-    _remote(folder).ask("unsubscribe", topic=topic, group=group)
+    from hunet.model import ConfigurationError
+
+    if bool(topic) == bool(group):
+        raise ConfigurationError("write TOPIC, or --group INVITATION")
+    _running(folder).unsubscribe(topic or "", group=group or "")
 
 
 def peers(
@@ -281,14 +285,14 @@ def peers(
 
     Example: hunet peers --name 2mwduae3 Ann
     """
-    remote = _remote(folder)
+    running = _running(folder)
     if name:
-        remote.ask("name", whom=name[0], name=name[1])
+        running.ask("PUT", "names", name[0], name=name[1])
     if block:
-        remote.ask("block", whom=block)
+        running.ask("PUT", "blocked", block)
     if unblock:
-        remote.ask("unblock", whom=unblock)
-    found = remote.ask("peers")
+        running.ask("DELETE", "blocked", unblock)
+    found = running.ask("GET", "peers")["peers"]
     lines = [
         f"{each['name']}  {each['device']}" + ("" if each["same_protocol"] else "  (other protocol)") for each in found
     ]
@@ -313,12 +317,12 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show how the node fares: what it holds, and what it has counted."""
-    remote = _remote(folder)
+    running = _running(folder)
     if receipts:
-        many = remote.ask("receipts", id=receipts)
+        many = running.ask("GET", "receipts", receipts)["subscribers"]
         _answer(many, as_json, f"at least {many} subscribers have it")
         return
-    found = remote.ask("status")
+    found = running.ask("GET", "status")
     rows = {**{key: value for key, value in found.items() if key != "counters"}, **found["counters"]}
     rows["subscriptions"] = ", ".join(found["subscriptions"]) or "none"
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
@@ -333,7 +337,7 @@ def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
     import json
     from datetime import UTC, datetime
 
-    for each in _remote(folder).ask("log"):
+    for each in _running(folder).ask("GET", "log")["log"]:
         if as_json:
             if each["end"] is not None:
                 typer.echo(json.dumps(each))
@@ -343,10 +347,10 @@ def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
             typer.echo(f"{began}  {each['met']}  {lasted}")
 
 
-def _remote(folder: Path) -> Remote:
-    from hunet.node.control import Remote
+def _running(folder: Path) -> NodeClient:
+    from hunet.node.http.client import NodeClient
 
-    return Remote(folder.expanduser())
+    return NodeClient(folder.expanduser())
 
 
 def _answer(found: Any, as_json: bool, text: str) -> None:
@@ -360,7 +364,7 @@ def _show(delivery: dict[str, Any], as_json: bool) -> None:
     import sys
 
     if as_json:
-        typer.echo(json.dumps(delivery))
+        typer.echo(json.dumps({name: value for name, value in delivery.items() if value is not None}))
     else:
         said = delivery.get("text")
         if said is None:

@@ -1,4 +1,4 @@
-"""The socket by which commands on the same machine talk to a running node.
+"""The socket by which an emulation talks to a running node.
 
 A UNIX socket in the node's folder that only its owner can open. A client writes one JSON object on a line: ``do`` says
 what, the rest is what the method of :class:`~hunet.node.node.Node` takes. The node answers with lines: ``{"ok": ...}``
@@ -32,11 +32,8 @@ import asyncio
 import json
 import os
 import socket
-import time
 from base64 import b64decode, b64encode
 from contextlib import suppress
-from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model import ConfigurationError, HunetError, OutputError, did_you_mean
@@ -47,7 +44,7 @@ from hunet.node.publication import Group
 from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import TracebackType
 
 _LONGEST_LINE = 4 << 20
@@ -212,83 +209,3 @@ def _topic(asked: dict[str, Any]) -> str | Group:
 async def _write(writer: asyncio.StreamWriter, said: Any) -> None:
     writer.write(json.dumps(said).encode() + b"\n")
     await writer.drain()
-
-
-class Remote:
-    """The client's side: a running node as another process on this machine sees it."""
-
-    def __init__(self, folder: Path | str) -> None:
-        self._folder = Path(folder)
-
-    def ask(self, do: str, **about: Any) -> Any:
-        """Have the node do something, and return what it says."""
-        with self._connect() as connection, connection.makefile("rwb") as lines:
-            return self._say(lines, {"do": do, **about})
-
-    def follow(
-        self, topic: str = "", *, group: str = "", after: int = 0, most: int | None = None, patience: float = 60.0
-    ) -> Iterator[dict[str, Any]]:
-        """Messages on a topic, at ``most`` so many, each taken when the next is asked for.
-
-        A node that is restarted is waited for; what it had handed over before does not come again.
-        """
-        left = inf if most is None else most
-        while left > 0:
-            with self._connect() as connection, connection.makefile("rwb") as lines:
-                self._say(lines, {"do": "subscribe", "topic": topic, "group": group, "after": after})
-                while left > 0 and (line := _line(lines)):
-                    delivery: dict[str, Any] = json.loads(line)["delivery"]
-                    after = delivery["number"]
-                    yield delivery
-                    with suppress(OSError):  # if the node has gone it is told when it is back
-                        lines.write(json.dumps({"taken": after}).encode() + b"\n")
-                        lines.flush()
-                    left -= 1
-                if not left:  # the node has heard it when it hangs up
-                    connection.shutdown(socket.SHUT_WR)
-                    _line(lines)
-            if left > 0:
-                self._await(patience)
-
-    def _await(self, patience: float) -> None:
-        until = time.monotonic() + patience
-        while True:
-            try:
-                self._connect().close()
-                return
-            except ConfigurationError:
-                if time.monotonic() >= until:
-                    raise
-                time.sleep(0.1)
-
-    def _connect(self) -> socket.socket:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(str(self._folder / "socket"))
-        except OSError:
-            connection.close()
-            start = f"start one with: hunet node --folder {self._folder}"
-            raise ConfigurationError(f"no node is running in {self._folder}; {start}") from None
-        return connection
-
-    def _say(self, lines: Any, asked: dict[str, Any]) -> Any:
-        try:
-            lines.write(json.dumps(asked).encode() + b"\n")
-            lines.flush()
-        except OSError:
-            raise OutputError(f"the node in {self._folder} ended before it had done this") from None
-        answer = _line(lines)
-        if not answer:
-            raise OutputError(f"the node in {self._folder} ended before it had done this")
-        said = json.loads(answer)
-        if "error" in said:
-            raise ConfigurationError(said["error"])
-        return said["ok"]
-
-
-def _line(lines: Any) -> bytes:
-    try:
-        line: bytes = lines.readline()
-    except OSError:
-        return b""
-    return line if line.endswith(b"\n") else b""

@@ -13,28 +13,24 @@ from __future__ import annotations
 
 import logging
 import pickle
-from abc import ABC, abstractmethod
-from contextlib import contextmanager
 from functools import cache
 from heapq import heappop, heappush
 from importlib.metadata import version
 from itertools import count
-from typing import TYPE_CHECKING, Any
-from typing import Protocol as StructuralType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Message, MessageSet, Node, Topic, matching_score, members
+from hunet.model import Message, MessageSet, Node, members
 from hunet.node.clock import WEEK, is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits
 from hunet.node.state import read_state, write_state
-from hunet.protocols.contract import Control, Data, Packet, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
-    from hunet.node.publication import Publication
     from hunet.node.store import Store
+    from hunet.protocols.contract import Data, Driver, Protocol
 
 _log = logging.getLogger("hunet.node")
 
@@ -43,32 +39,20 @@ _MEMORY = 3600.0
 """For so long after it is out of date a message's header is kept (s)."""
 
 
-class Host(StructuralType):
-    """What a driver asks of whoever runs it."""
+class Delivered(NamedTuple):
+    """A message is the application's to take, and on the disk."""
 
-    def send_frame(self, device: str, frame: bytes) -> None:
-        """Send a frame to a neighbour; frames to one neighbour stay in order."""
-        ...
-
-    def delivered(self, message: Message) -> None:
-        """A message is the application's to take, and on the disk."""
-        ...
-
-    def link_ready(self, device: str) -> None:
-        """A neighbour has heard our greeting."""
-        ...
-
-    def receipts_heard(self, device: str, receipts: list[Any]) -> None:
-        """A neighbour tells who has got publications."""
-        ...
-
-    def role_changed(self, name: str) -> None:
-        """The device has another role in its system."""
-        ...
+    message: Message
 
 
-class Device(ABC):
-    """A protocol, its state, its timers, its application and its disk; who drives it adds the neighbours."""
+class RoleChanged(NamedTuple):
+    """The device has another role in its system."""
+
+    role: str
+
+
+class Device:
+    """A protocol, its state, its timers and its disk; the driver adds the application and the neighbours."""
 
     def __init__(
         self,
@@ -77,7 +61,6 @@ class Device(ABC):
         parameters: Any,
         store: Store,
         *,
-        host: Host,
         rng: Random,
         clock: Callable[[], float],
         quotas: Quotas | None = None,
@@ -92,49 +75,21 @@ class Device(ABC):
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
-        self._host, self._clock = host, clock
+        self._clock = clock
         self._news = 0
         """Grows whenever there is something that neighbours have not been greeted with."""
         self._timers: dict[str, tuple[float, int]] = {}
         self._agenda: list[tuple[float, int, str]] = []
         self._order = count()
-        self._delivered: list[Message] = []
         self._durable = False
         """Whether somebody relies on what the event in progress has changed."""
-        self._arriving: dict[int, bytes] = {}
-        """Publications that have come with a packet, until it is known what becomes of them."""
+        self._happened: list[Delivered | RoleChanged] = []
         self._writable = True
-        self._load()
-
-    # What a driver adds -----------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _open_contacts(self) -> list[tuple[Node, bool, Data | None]]:
-        """The contacts that last: with whom, whether settled, and the packet that is under way."""
-
-    @abstractmethod
-    def _carry(self) -> None:
-        """Let links go on that have been woken."""
-
-    @abstractmethod
-    def _flush(self) -> None:
-        """Send what there is to send: what it relies on is on the disk."""
-
-    @abstractmethod
-    def send(self, peer: Node, packet: Control) -> None: ...
-
-    @abstractmethod
-    def broadcast(self, packet: Control, but: Node | None = None) -> None: ...
-
-    @abstractmethod
-    def send_out_of_band(self, node: Node, packet: Packet) -> None: ...
-
-    @abstractmethod
-    def wake(self, peer: Node) -> None: ...
 
     # Starting -------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
+        """Take up the last state of the protocol, or start it afresh, with what is on the disk."""
         store = self.store
         saved = self._saved()
         self.now = max(self._clock(), saved["now"] if saved else 0.0)
@@ -151,8 +106,6 @@ class Device(ABC):
             if topic not in self.protocol.topics:
                 self.protocol.subscribe(topic, self.now)
         self._feed(saved["next"] if protocol is not None and saved else 0)
-        self._durable = True
-        self._finish()
 
     def _saved(self) -> dict[str, Any] | None:
         """What the driver wrote beside the protocol, if it can be used."""
@@ -182,7 +135,7 @@ class Device(ABC):
 
     def _afresh(self) -> Protocol:
         self._timers, self._agenda = {}, []
-        self.protocol = self._kind(self.holdings.node, self._parameters, self, self._rng)
+        self.protocol = self._kind(self.holdings.node, self._parameters, cast("Driver", self), self._rng)
         self.protocol.start(self.now)
         return self.protocol
 
@@ -210,12 +163,12 @@ class Device(ABC):
         kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
         return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.holdings.node}".encode()
 
-    def save(self) -> None:
-        """Write the state of the protocol; on the disk when this returns."""
+    def _save(self, contacts: list[tuple[Node, bool, Data | None]]) -> None:
+        """Write the state of the protocol, and the contacts that last: peer, whether settled, packet under way."""
         timers = [(tag, at) for tag, (at, _) in self._timers.items()]
         saved = {
             "now": self.now,
-            "links": self._open_contacts(),
+            "links": contacts,
             "timers": timers,
             "held": self.holdings.held,
             "more": self.holdings.more,
@@ -244,51 +197,6 @@ class Device(ABC):
         self.store.forget_before(self.now - _MEMORY)
         self.holdings.commit()
 
-    # Events: the application ------------------------------------------------------------------------------------------
-
-    def publish(self, publication: Publication, brought: bool = False) -> None:
-        """A publication of this device, or one that was brought to it; on the disk when this returns."""
-        with self._event():
-            if publication.id in self.messages:
-                return
-            encoded = publication.to_bytes()
-            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
-            if author == self.holdings.node:
-                self.holdings.check_room(len(encoded))
-            self.holdings.commit()
-            message = self.holdings.add(publication, len(encoded), author)
-            self.store.add_content(message.number, encoded)
-            self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
-            self.protocol.publish(message, self.now)
-            if brought and any(matching_score(topic, message.topic) for topic in self.protocol.topics):
-                self.deliver(message, 0)  # the protocol takes it for this device's own, which is no news to it
-            self._keep_quotas()
-
-    def subscribe(self, topic: Topic) -> None:
-        """The application wants a topic."""
-        with self._event():
-            if topic not in self.protocol.topics:
-                self._news += 1
-                self.store.subscribe(topic, self.now)
-                self.protocol.subscribe(topic, self.now)
-                self._durable = True
-
-    def unsubscribe(self, topic: Topic) -> None:
-        """The application no longer wants a topic."""
-        with self._event():
-            if topic in self.protocol.topics:
-                self._news += 1
-                self.store.unsubscribe(topic)
-                self.protocol.unsubscribe(topic, self.now)
-                self._durable = True
-
-    def take(self, delivery: int) -> None:
-        """The application has taken a delivery, and never gets it again."""
-        message = self.store.take(delivery)
-        if message is not None and not self.holdings.holds(message):
-            self.store.drop_content(message)
-        self.holdings.commit()
-
     # Time -------------------------------------------------------------------------------------------------------------
 
     def _next_ring(self) -> float:
@@ -296,44 +204,22 @@ class Device(ABC):
             heappop(self._agenda)
         return self._agenda[0][0] if self._agenda else NEVER
 
-    def _ring(self) -> None:
-        """Let the timers ring that have run out."""
+    def _due(self) -> Iterator[str]:
+        """The timers that have run out; those that are set meanwhile have to wait."""
         for _ in range(len(self._agenda)):
             if self._next_ring() > self.now:
                 break
             _, _, tag = heappop(self._agenda)
             del self._timers[tag]
-            self.protocol.timer(tag, self.now)
-            self._carry()
-
-    # Events: their end ------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _event(self) -> Iterator[None]:
-        self.now = max(self.now, self._clock())
-        self.dirty = True
-        try:
-            yield
-        finally:
-            self._finish()
-
-    def _finish(self) -> None:
-        """Carry out what the event has led to; others hear of it when it is on the disk."""
-        self._carry()
-        if self._durable or self._delivered:
-            self._durable = False
-            self.save()
-        self._flush()
-        delivered, self._delivered = self._delivered, []
-        for message in delivered:
-            self._host.delivered(message)
+            yield tag
 
     # Actions of the contract ------------------------------------------------------------------------------------------
 
     def deliver(self, message: Message, hops: int) -> None:
         if self.store.deliver(message.number, message.topic, hops, self.now):
             self.count("delivered")
-            self._delivered.append(message)
+            self._happened.append(Delivered(message))
+            self._durable = True
 
     def set_timer(self, tag: str, at: float) -> None:
         number = next(self._order)
@@ -351,12 +237,12 @@ class Device(ABC):
     def removed(self, message: Message, reason: str) -> None:
         self.count(f"removed: {reason}")
         self.holdings.let_go(message.number)
-        if not self.holdings.holds(message.number) and message.number not in self._arriving:
+        if not self.holdings.holds(message.number) and message.number not in self.holdings.arriving:
             self.store.drop_content(message.number)
 
     def role(self, name: str) -> None:
         self.store.set_fact("role", name.encode())
-        self._host.role_changed(name)
+        self._happened.append(RoleChanged(name))
 
     def false_match(self, message: Message) -> None:  # noqa: ARG002
         self.count("false matches")
@@ -366,13 +252,6 @@ class Device(ABC):
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter of the store."""
         self.store.count(name, by)
-
-    def _keep_arrived(self) -> None:
-        """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
-        for number, encoded in self._arriving.items():
-            if self.holdings.holds(number) or self.store.is_waiting(number):
-                self.store.add_content(number, encoded)
-        self._arriving.clear()
 
     def _keep_quotas(self) -> None:
         """Where there is too much, the protocol says what goes; a device's own publications are not in question."""

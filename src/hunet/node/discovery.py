@@ -32,9 +32,6 @@ from hunet.model import ConfigurationError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from zeroconf import ServiceStateChange, Zeroconf
-    from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
-
 _log = logging.getLogger(__name__)
 
 _ROTATION = 15 * 60.0
@@ -115,11 +112,6 @@ class ShortIds:
         """Whether it is this device that a beacon speaks of."""
         period = self._period()
         return short_id in (self._in(period), self._in(period - 1))
-
-    @property
-    def remaining(self) -> float:
-        """Seconds until it changes."""
-        return _ROTATION - self._clock() % _ROTATION
 
     def _period(self) -> int:
         return int(self._clock() // _ROTATION)
@@ -296,123 +288,6 @@ def _beacon_socket(interface: str, family: socket.AddressFamily, port: int) -> s
         ear.close()
         raise
     return ear
-
-
-class Mdns(Discovery):
-    """Multicast DNS (RFC 6762), for networks that pass it on where they drop beacons; needs the extra ``mdns``.
-
-    The service is called by the short id of the moment, and has no other properties.
-    """
-
-    TYPE = "_hunet._tcp.local."
-
-    def __init__(
-        self,
-        interfaces: Sequence[str] | None = None,
-        interval: float = 3.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__()
-        self._interfaces, self._interval = interfaces, interval
-        self._ids = ShortIds(clock)
-        self._there: dict[str, list[Sighting]] = {}
-        self._zeroconf: AsyncZeroconf | None = None
-        self._browser: AsyncServiceBrowser | None = None
-        self._said: AsyncServiceInfo | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def start(self, port: int) -> None:
-        """Announces this device and looks for others."""
-        try:
-            from zeroconf import InterfaceChoice
-            from zeroconf.asyncio import AsyncServiceBrowser, AsyncZeroconf
-        except ImportError:
-            raise ConfigurationError("multicast DNS needs the library zeroconf; install hunet[mdns]") from None
-        here: Any = InterfaceChoice.All
-        if self._interfaces is not None:
-            here = [address for address in _own_addresses(self._interfaces) if ":" not in address]
-            if not here:
-                raise ConfigurationError(
-                    f"multicast DNS: no IPv4 address on {', '.join(self._interfaces) or 'nothing'}"
-                )
-        try:
-            self._zeroconf = AsyncZeroconf(interfaces=here)
-        except OSError as error:
-            raise ConfigurationError(f"multicast DNS does not work here: {error.strerror}") from None
-        self._spawn(self._announce(port))
-        self._spawn(self._repeat())
-        self._browser = AsyncServiceBrowser(self._zeroconf.zeroconf, self.TYPE, handlers=[self._changed])
-
-    async def close(self) -> None:
-        """Says goodbye to the network."""
-        for task in list(self._tasks):
-            await _stop(task)
-        if self._browser is not None:
-            await self._browser.async_cancel()
-        if self._zeroconf is not None:
-            await self._zeroconf.async_unregister_all_services()
-            await self._zeroconf.async_close()
-        await super().close()
-
-    async def _announce(self, port: int) -> None:
-        from zeroconf.asyncio import AsyncServiceInfo
-
-        assert self._zeroconf is not None
-        while True:
-            short_id = self._ids.now
-            if self._said is not None:
-                await (await self._zeroconf.async_unregister_service(self._said))
-            self._said = AsyncServiceInfo(
-                self.TYPE,
-                f"{short_id}.{self.TYPE}",
-                port=port,
-                server=f"{short_id}.local.",  # and not the name of the machine, which is often that of its owner
-                parsed_addresses=_own_addresses(self._interfaces),
-            )
-            # Nobody else has this name, so there is no need to ask around first.
-            await self._zeroconf.async_register_service(self._said, cooperating_responders=True)
-            await asyncio.sleep(self._ids.remaining)
-
-    def _changed(self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange) -> None:
-        short_id = name.removesuffix(f".{service_type}")
-        if state_change.name == "Removed":
-            self._there.pop(short_id, None)
-        elif re.fullmatch("[0-9a-f]{16}", short_id) and not self._ids.ours(short_id) and len(self._tasks) < 32:
-            self._spawn(self._resolve(zeroconf, name, short_id))
-
-    async def _resolve(self, zeroconf: Zeroconf, name: str, short_id: str) -> None:
-        from zeroconf.asyncio import AsyncServiceInfo
-
-        found = AsyncServiceInfo(self.TYPE, name)
-        if len(self._there) < _MOST_WAITING and await found.async_request(zeroconf, 3000) and found.port:
-            sightings = [Sighting(host, found.port, short_id) for host in found.parsed_scoped_addresses()]
-            self._there[short_id] = sightings
-            for sighting in sightings:
-                self.sight(sighting)
-
-    async def _repeat(self) -> None:
-        """Says it again as long as it is so: the first attempt to connect may have failed."""
-        while True:
-            await asyncio.sleep(self._interval)
-            for sightings in list(self._there.values()):
-                for sighting in sightings:
-                    self.sight(sighting)
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-def _own_addresses(interfaces: Sequence[str] | None) -> list[str]:
-    import ifaddr  # comes with zeroconf
-
-    return [
-        address.ip if isinstance(address.ip, str) else address.ip[0]
-        for adapter in ifaddr.get_adapters()
-        if interfaces is None or adapter.name in interfaces
-        for address in adapter.ips
-    ]
 
 
 def _address(peer: str) -> tuple[str, int]:

@@ -2,59 +2,31 @@
 
 A protocol cannot tell whether this driver or the simulator's engine shows it events (see
 ``hunet.protocols.contract``). This one does no I/O but through its :class:`~hunet.node.store.Store`: somebody tells it
-that a link is up, that a frame has come, that the clock has moved on; frames to send are handed to ``send_frame``. The
-sockets are in ``neighbourhood``, the event loop in ``node``; tests connect drivers in memory.
-
-On a link
----------
-Both ends greet, each in one frame, and say when they have heard the other's greeting (``ready``). Data then takes
-turns, as in the simulator: the end that holds the turn polls its protocol and sends one data frame; the other end
-writes it to the disk and acknowledges it, and only then is the sender's protocol told that it arrived. The turn goes
-to the other end if that has something to send. An end without the turn that comes to have something says so (``want``).
-When neither has anything, the holder says ``settled``. The end with the greater name begins.
-
-Every frame has the number of its contact. Some systems exchange everything when a contact begins and nothing after
-that (``Protocol.exchanges_once``); devices that stay together then end the contact and begin the next, over the same
-session, whenever one of them has news: a greeting with the next number says so, and frames of the one before are void.
-
-======================  ============================================================================================
-frame                   what it says
-======================  ============================================================================================
-greet                   the protocol's name, and what ``link_up`` answered
-ready                   your greeting has been heard; whether I have something to send
-control                 a control packet
-data                    a data packet with its number, and every publication that it carries, signed
-ack                     it is on my disk; whether I have something to send
-turn                    it is your turn; whether I still have something to send
-want                    I have something to send
-settled                 neither of us has anything to send
-out of band             a packet that needs no contact, to a device that happens to be in reach
-receipts                who has got a publication (see ``receipts``)
-======================  ============================================================================================
+that a link is up, that a frame has come, that the clock has moved on, and takes its :meth:`LiveDriver.output` after
+each event. The sockets are in ``neighbourhood``, the event loop in ``node``; tests connect drivers in memory. What is
+said on a link, and in what order, is in ``link``.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from hunet.model import Node, OutputError, PeerError, members
+from hunet.model import Node, OutputError, PeerError, Topic, matching_score, members
 from hunet.node import wire
-from hunet.node.device import NEVER, Device
-from hunet.node.holdings import MOST_SPOKEN_OF
-from hunet.node.publication import Publication, Refused, read_publication
-from hunet.protocols.codec import decode, encode
+from hunet.node.device import NEVER, Delivered, Device, RoleChanged
+from hunet.node.link import Link
+from hunet.node.packets import Packets
+from hunet.node.receipts import MOST_AT_ONCE, Receipt
 from hunet.protocols.contract import Control, Data, Packet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
-    from hunet.node.device import Host
     from hunet.node.holdings import Quotas
-    from hunet.node.publication import PublicationLimits
+    from hunet.node.publication import Publication, PublicationLimits
     from hunet.node.store import Store
     from hunet.protocols.contract import Protocol
 
@@ -70,46 +42,26 @@ AGAIN = 2.0
 """Devices that stay together and exchange once in a contact begin the next after so long, if there is news (s)."""
 
 
-class _Link:
-    """A neighbour, as seen from here."""
+class Frame(NamedTuple):
+    """To be sent to a neighbour; frames to one neighbour stay in order."""
 
-    __slots__ = (
-        "awake",
-        "began",
-        "contact",
-        "device",
-        "greeted",
-        "holds_turn",
-        "mute",
-        "news",
-        "node",
-        "packet",
-        "ready",
-        "sequence",
-        "settled",
-        "told",
-    )
+    device: str
+    data: bytes
 
-    def __init__(self, device: str, node: Node, contact: int, began: float, news: int) -> None:
-        self.device, self.node = device, node
-        self.contact, self.began = contact, began
-        self.news = news
-        """How much was new to this device when the contact began."""
-        self.greeted = False
-        """Whether this end has heard the other's greeting, and said so."""
-        self.ready = False
-        """Whether the other end has heard this end's too."""
-        self.mute = False
-        """Whether it runs another protocol."""
-        self.holds_turn = False
-        self.awake = {True: False, False: False}
-        """Whether this end (True), the other end (False) has something to send, as far as it is known here."""
-        self.told = False
-        """What the other end thinks of this end being awake."""
-        self.packet: Data | None = None
-        """What is under way."""
-        self.sequence = 0
-        self.settled = False
+
+class LinkReady(NamedTuple):
+    """A neighbour has heard our greeting."""
+
+    device: str
+
+
+class ReceiptsHeard(NamedTuple):
+    """A neighbour tells who has got publications."""
+
+    receipts: list[Receipt]
+
+
+Output = Frame | LinkReady | ReceiptsHeard | Delivered | RoleChanged
 
 
 class LiveDriver(Device):
@@ -122,7 +74,6 @@ class LiveDriver(Device):
         parameters: Any,
         store: Store,
         *,
-        host: Host,
         rng: Random,
         clock: Callable[[], float],
         quotas: Quotas | None = None,
@@ -130,11 +81,61 @@ class LiveDriver(Device):
         room: int = _ROOM,
         again: float = AGAIN,
     ) -> None:
-        self.links: dict[str, _Link] = {}
+        self.links: dict[str, Link] = {}
         self._room, self._again = room, again if kind.exchanges_once else NEVER
-        self._outbox: list[tuple[str, bytes]] = []
+        self._outbox: list[Frame] = []
+        self._output: list[Output] = []
         self._woken: list[str] = []
-        super().__init__(device, kind, parameters, store, host=host, rng=rng, clock=clock, quotas=quotas, limits=limits)
+        super().__init__(device, kind, parameters, store, rng=rng, clock=clock, quotas=quotas, limits=limits)
+        self._packets = Packets(self.holdings, store, self.limits)
+        self._load()
+        self._durable = True
+        self._finish()
+
+    # Events: the application ------------------------------------------------------------------------------------------
+
+    def publish(self, publication: Publication, brought: bool = False) -> None:
+        """A publication of this device, or one that was brought to it; on the disk when this returns."""
+        with self._event():
+            if publication.id in self.messages:
+                return
+            encoded = publication.to_bytes()
+            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
+            if author == self.holdings.node:
+                self.holdings.check_room(len(encoded))
+            self.holdings.commit()
+            message = self.holdings.add(publication, len(encoded), author)
+            self.store.add_content(message.number, encoded)
+            self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
+            self.protocol.publish(message, self.now)
+            if brought and any(matching_score(topic, message.topic) for topic in self.protocol.topics):
+                self.deliver(message, 0)  # the protocol takes it for this device's own, which is no news to it
+            self._keep_quotas()
+
+    def subscribe(self, topic: Topic) -> None:
+        """The application wants a topic."""
+        with self._event():
+            if topic not in self.protocol.topics:
+                self._news += 1
+                self.store.subscribe(topic, self.now)
+                self.protocol.subscribe(topic, self.now)
+                self._durable = True
+
+    def unsubscribe(self, topic: Topic) -> None:
+        """The application no longer wants a topic."""
+        with self._event():
+            if topic in self.protocol.topics:
+                self._news += 1
+                self.store.unsubscribe(topic)
+                self.protocol.unsubscribe(topic, self.now)
+                self._durable = True
+
+    def take(self, delivery: int) -> None:
+        """The application has taken a delivery, and never gets it again."""
+        message = self.store.take(delivery)
+        if message is not None and not self.holdings.holds(message):
+            self.store.drop_content(message)
+        self.holdings.commit()
 
     # Events: time -----------------------------------------------------------------------------------------------------
 
@@ -146,7 +147,9 @@ class LiveDriver(Device):
     def tick(self) -> None:
         """Time has passed: timers that have run out ring, and contacts that are due begin anew."""
         with self._event():
-            self._ring()
+            for tag in self._due():
+                self.protocol.timer(tag, self.now)
+                self._carry()
             for at, link in list(self._due_again()):
                 if at <= self.now:
                     self._end_contact(link)
@@ -175,14 +178,14 @@ class LiveDriver(Device):
                 self._hear(link, wire.decode(data))
         except PeerError as fault:
             _log.warning("%s is left alone: %s", device[:8], fault)
-            self._arriving.clear()
+            self.holdings.arriving.clear()
             self.link_down(device)
             raise
 
-    def _hear(self, link: _Link, said: Any) -> None:
+    def _hear(self, link: Link, said: Any) -> None:
         match said:
             case {"t": "receipts", "receipts": list(receipts)}:
-                self._host.receipts_heard(link.device, receipts)
+                self._output.append(ReceiptsHeard(self._read_receipts(receipts)))
             case {"t": "greet", "contact": int(contact)} if contact == link.contact + 1 and link.greeted:
                 self._end_contact(link)
                 self._hear_of_contact(self._begin_contact(link.device, contact), said)
@@ -193,7 +196,14 @@ class LiveDriver(Device):
             case _:
                 raise PeerError("a frame that makes no sense here")
 
-    def _hear_of_contact(self, link: _Link, said: dict[str, Any]) -> None:
+    def _read_receipts(self, plain: list[Any]) -> list[Receipt]:
+        if len(plain) > MOST_AT_ONCE:
+            raise PeerError("more receipts than fit into a frame")
+        latest = self.now + self.limits.longest_ttl + self.limits.clock_skew
+        read = [Receipt.read(each, self.now, latest) for each in plain]
+        return [receipt for receipt in read if receipt is not None]
+
+    def _hear_of_contact(self, link: Link, said: dict[str, Any]) -> None:
         match said:
             case {"t": "greet", "version": int(frames), "protocol": str(name), "packets": list(packets)}:
                 self._greeted(link, frames, name, packets)
@@ -202,10 +212,10 @@ class LiveDriver(Device):
             case {"t": "ready", "awake": bool(awake)} if not link.ready:
                 link.ready, link.awake[False] = True, awake
                 link.holds_turn = self.device > link.device
-                self._host.link_ready(link.device)
+                self._output.append(LinkReady(link.device))
                 self._move(link)
             case {"t": "control", "packet": dict(plain)}:
-                self._show(link, self._packet(plain, Control))
+                self._show(link, self._packets.read(plain, Control))
             case {"t": "data", "number": int(number), "packet": dict(plain), "publications": list(publications)}:
                 self._take_in(link, number, plain, publications)
             case {"t": "ack", "number": int(number), "awake": bool(awake)} if link.packet and number == link.sequence:
@@ -221,22 +231,22 @@ class LiveDriver(Device):
                     link.settled = True
                     self._ask(link, lambda: self.protocol.settled(link.node, self.now))
             case {"t": "out of band", "packet": dict(plain), "publications": list(publications)}:
-                packet = self._with_publications(link, plain, publications) if publications else None
-                shown = packet or self._packet(plain, Packet)
+                packet = self._packets.read_data(plain, publications, link.node, self.now) if publications else None
+                shown = packet or self._packets.read(plain, Packet)
                 self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, shown, self.now))
-                self._keep_arrived()
+                self.holdings.keep_arrived()
             case _:
                 raise PeerError("a frame that makes no sense here")
 
     # A contact ------------------------------------------------------------------------------------------------------
 
-    def _begin_contact(self, device: str, contact: int) -> _Link:
-        link = self.links[device] = _Link(device, self.holdings.number_of(device), contact, self.now, self._news)
-        packets = [self._plain(packet) for packet in self.protocol.link_up(link.node, self.now)]
+    def _begin_contact(self, device: str, contact: int) -> Link:
+        link = self.links[device] = Link(device, self.holdings.number_of(device), contact, self.now, self._news)
+        packets = [self._packets.plain(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
         self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets)
         return link
 
-    def _end_contact(self, link: _Link) -> None:
+    def _end_contact(self, link: Link) -> None:
         if not link.mute and not link.settled:
             link.settled = True
             self.protocol.settled(link.node, self.now)
@@ -246,13 +256,13 @@ class LiveDriver(Device):
                 self.protocol.sent(link.node, link.packet, False, self.now)
             self.protocol.link_down(link.node, self.now)
 
-    def _due_again(self) -> Iterator[tuple[float, _Link]]:
+    def _due_again(self) -> Iterator[tuple[float, Link]]:
         """Links on which the next contact is to begin, and when."""
         for link in self.links.values():
             if link.settled and link.news < self._news and not link.mute:
                 yield link.began + self._again, link
 
-    def _greeted(self, link: _Link, frames: int, name: str, packets: list[Any]) -> None:
+    def _greeted(self, link: Link, frames: int, name: str, packets: list[Any]) -> None:
         if link.greeted or len(packets) > _MOST_PACKETS:
             raise PeerError("a greeting that makes no sense here")
         if frames != _FRAME or not self._understands(name):
@@ -261,7 +271,7 @@ class LiveDriver(Device):
             self.protocol.link_down(link.node, self.now)
             return
         for plain in packets:
-            self._show(link, self._packet(plain, Control))
+            self._show(link, self._packets.read(plain, Control))
         link.greeted = True
         self._frame(link, "ready", awake=self._tell(link))
 
@@ -280,12 +290,12 @@ class LiveDriver(Device):
         kind = self._kind
         return next((name for name, each in PROTOCOLS.items() if each is kind), f"{kind.__module__}:{kind.__name__}")
 
-    def _tell(self, link: _Link) -> bool:
+    def _tell(self, link: Link) -> bool:
         """Whether this end has something to send, noting that the other end is told."""
         link.told = link.awake[True]
         return link.told
 
-    def _move(self, link: _Link) -> None:
+    def _move(self, link: Link) -> None:
         """If it is this end's turn: send the next packet, or pass the turn, or settle."""
         if not link.ready or not link.holds_turn or link.packet is not None:
             return
@@ -301,7 +311,7 @@ class LiveDriver(Device):
                 continue
             link.sequence += 1
             link.packet = packet
-            plain = self._plain(packet)
+            plain = self._packets.plain(packet, self.now)
             self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
             return
         if link.awake[False]:
@@ -314,18 +324,18 @@ class LiveDriver(Device):
     def _publications(self, packet: Data) -> list[bytes] | None:
         """What a packet carries, as its encoding lists it; None if the disk has lost some, which then is given up."""
         # What is sent on in the very moment in which it comes is not on the disk yet.
-        found = {n: self._arriving.get(n) or self.store.content(n) for n in members(packet.messages)}
+        found = {n: self.holdings.arriving.get(n) or self.store.content(n) for n in members(packet.messages)}
         lost = [number for number, content in found.items() if content is None]
         for number in lost:
             self.count("damaged")
             self.protocol.surrender(1 << number, self.now)
         return None if lost else [content for content in found.values() if content is not None]
 
-    def _pass_turn(self, link: _Link) -> None:
+    def _pass_turn(self, link: Link) -> None:
         link.holds_turn = False
         self._frame(link, "turn", awake=self._tell(link))
 
-    def _acknowledged(self, link: _Link, awake: bool) -> None:
+    def _acknowledged(self, link: Link, awake: bool) -> None:
         packet, link.packet = link.packet, None
         assert packet is not None
         link.awake[False] = awake
@@ -336,62 +346,22 @@ class LiveDriver(Device):
         else:
             self._move(link)
 
-    def _take_in(self, link: _Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
+    def _take_in(self, link: Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
         if not link.ready or link.holds_turn:
             raise PeerError("data out of turn")
-        packet = self._with_publications(link, plain, publications)
+        packet = self._packets.read_data(plain, publications, link.node, self.now)
         if packet is not None:
             self._show(link, packet)
-            self._keep_arrived()
+            self.holdings.keep_arrived()
             self._keep_quotas()
         self._durable = True
         self._frame(link, "ack", number=number, awake=self._tell(link))
 
-    def _with_publications(self, link: _Link, plain: dict[str, Any], publications: list[Any]) -> Data | None:
-        """A data packet whose publications are checked and in the catalogue; None if nothing of it is of use."""
-        listed = plain.get("messages")
-        if (
-            not isinstance(listed, list)
-            or not all(isinstance(each, str) for each in listed)
-            or not all(isinstance(each, bytes) for each in publications)
-            or not 0 < len(publications) == len(listed) == len(set(listed))
-        ):
-            raise PeerError("a data frame without its publications")
-        useless: set[str] = set()
-        read: list[tuple[Publication, bytes]] = []
-        for message, encoded in zip(listed, publications, strict=True):
-            try:
-                publication = read_publication(encoded, self.now, self.limits)
-            except Refused as refused:
-                self.count(f"refused: {refused.reason}")
-                if refused.reason not in (
-                    "expired",
-                    "from the future",
-                ):  # clocks differ; the rest is the sender's fault
-                    raise
-                useless.add(message)
-                continue
-            if publication.id != message:
-                raise PeerError("a publication under another's id")
-            read.append((publication, encoded))
-        for publication, encoded in sorted(read, key=lambda each: (each[0].created, each[0].id)):
-            if publication.id in self.messages:
-                self.count("refused: replayed")
-                message = self.messages.by_id(publication.id)
-            else:
-                message = self.holdings.add(publication, len(encoded), link.node)
-            self._arriving[message.number] = encoded
-        if not read:
-            return None
-        packet = self._packet(plain, Data, frozenset(useless))
-        assert isinstance(packet, Data)
-        return packet
-
-    def _show(self, link: _Link, packet: Packet) -> None:
+    def _show(self, link: Link, packet: Packet) -> None:
         self.protocol.check(packet)
         self._ask(link, lambda: self.protocol.receive(link.node, packet, self.now))
 
-    def _ask(self, link: _Link, call: Callable[[], None]) -> None:
+    def _ask(self, link: Link, call: Callable[[], None]) -> None:
         """Let the protocol deal with what a neighbour said; what it chokes on is the neighbour's fault."""
         try:
             call()
@@ -403,13 +373,33 @@ class LiveDriver(Device):
 
     # Events: their end ------------------------------------------------------------------------------------------------
 
-    def _open_contacts(self) -> list[tuple[Node, bool, Data | None]]:
-        return [(link.node, link.settled, link.packet) for link in self.links.values() if not link.mute]
+    @contextmanager
+    def _event(self) -> Iterator[None]:
+        self.now = max(self.now, self._clock())
+        self.dirty = True
+        try:
+            yield
+        finally:
+            self._finish()
 
-    def _flush(self) -> None:
-        outbox, self._outbox = self._outbox, []
-        for device, frame in outbox:
-            self._host.send_frame(device, frame)
+    def _finish(self) -> None:
+        """Carry out what the event has led to; others hear of it when it is on the disk."""
+        self._carry()
+        if self._durable:
+            self._durable = False
+            self.save()
+        self._output += self._outbox
+        self._output += self._happened
+        self._outbox, self._happened = [], []
+
+    def save(self) -> None:
+        """Write the state of the protocol; on the disk when this returns."""
+        self._save([(link.node, link.settled, link.packet) for link in self.links.values() if not link.mute])
+
+    def output(self) -> list[Output]:
+        """What events have led to since the last call, in order: frames to send, and news for the application."""
+        output, self._output = self._output, []
+        return output
 
     def _carry(self) -> None:
         while self._woken:
@@ -427,13 +417,13 @@ class LiveDriver(Device):
     def send(self, peer: Node, packet: Control) -> None:
         link = self.links.get(self.holdings.names[peer])
         if link is not None and not link.mute:
-            self._frame(link, "control", packet=self._plain(packet))
+            self._frame(link, "control", packet=self._packets.plain(packet, self.now))
 
     def broadcast(self, packet: Control, but: Node | None = None) -> None:
         plain: dict[str, Any] | None = None
         for link in self.links.values():
             if link.node != but and not link.mute:
-                plain = plain or self._plain(packet)
+                plain = plain or self._packets.plain(packet, self.now)
                 self._frame(link, "control", packet=plain)
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
@@ -443,7 +433,7 @@ class LiveDriver(Device):
             return
         publications = self._publications(packet) if isinstance(packet, Data) else []
         if publications is not None:
-            self._frame(link, "out of band", packet=self._plain(packet), publications=publications)
+            self._frame(link, "out of band", packet=self._packets.plain(packet, self.now), publications=publications)
 
     def wake(self, peer: Node) -> None:
         link = self.links.get(self.holdings.names[peer])
@@ -451,28 +441,5 @@ class LiveDriver(Device):
             link.awake[True] = True
             self._woken.append(link.device)
 
-    # Packets ----------------------------------------------------------------------------------------------------------
-
-    def _plain(self, packet: Packet) -> dict[str, Any]:
-        # What is dead need not be spoken of; numbers whose messages are forgotten are among the dead.
-        unsaid = 0
-        if isinstance(packet, Control):
-            unsaid = self.messages.dead(self.now) | (1 << max(0, len(self.messages) - MOST_SPOKEN_OF)) - 1
-        return encode(packet, self.messages, self.holdings.names, unsaid)
-
-    def _packet(self, plain: Any, kind: type[Packet], without: frozenset[str] = frozenset()) -> Packet:
-        """A packet of a neighbour; whatever is wrong with it is the neighbour's fault."""
-        try:
-            packet = decode(plain, self.holdings, self.holdings, without)  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, msgspec.MsgspecError) as error:
-            raise PeerError(f"a packet that cannot be read: {type(error).__name__}") from None
-        if not isinstance(packet, kind):
-            raise PeerError(f"a {type(packet).__name__} where a {kind.__name__} packet belongs")
-        return packet
-
-    def _frame(self, link: _Link, kind: str, **said: Any) -> None:
-        self._outbox.append((link.device, wire.encode({"t": kind, "contact": link.contact, **said})))
-
-    def send_receipts(self, device: str, receipts: list[Any]) -> None:
-        """Give receipts to a neighbour."""
-        self._host.send_frame(device, wire.encode({"t": "receipts", "receipts": receipts}))
+    def _frame(self, link: Link, kind: str, **said: Any) -> None:
+        self._outbox.append(Frame(link.device, wire.encode({"t": kind, "contact": link.contact, **said})))

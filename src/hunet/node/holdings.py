@@ -5,8 +5,9 @@ its protocol is full of them. Messages that a neighbour only speaks of get a num
 in memory, contents on the disk.
 
 Of two devices, protocols let the one with the lower number go first, or name a community after it: so all must agree
-on who is lower. The number of a device is the beginning of its key, which is as good as drawn by lot; where somebody
-has that number already, it is one nearby that keeps the order of the keys.
+on who is lower. The number of a device is the beginning of its key, which is as good as random. If that number is in
+use, it is the nearest free one that keeps the order of keys, or just the nearest free one. A number in use is never
+given to another device, whatever names a neighbour makes up.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ class Holdings:
         """The messages that the protocol holds."""
         self.more: dict[int, int] = {}
         """Of those with several copies, how many more than one."""
+        self.arriving: dict[int, bytes] = {}
+        """Publications that have come with a packet, until it is known what becomes of them."""
         self._givers: dict[int, Node] = {}
         self._bytes: dict[tuple[str, Any], int] = {}
         """Bytes held in all, by topic and by giver."""
@@ -99,15 +102,24 @@ class Holdings:
         return number
 
     def _free_number(self, key: bytes) -> Node:
-        """A number for a key: the one that it begins with, or the nearest that keeps the order, or just the nearest."""
+        """The free number nearest to the beginning of a key, among those that keep the order of keys if any does."""
         place = bisect_left(self._in_order, (key, ""))
         low = self._numbers[self._in_order[place - 1][1]] if place else -1
         high = self._numbers[self._in_order[place][1]] if place < len(self._in_order) else _NUMBERS
         wish = int.from_bytes(key[:2])
-        nearest = min(max(wish, low + 1), high - 1)
-        if low < nearest < high:
-            return nearest
-        return min((number for number in range(_NUMBERS) if number not in self.names), key=lambda n: abs(n - wish))
+        free = self._nearest_free(wish, low, high)
+        if free is None:  # numbers do not always rise with keys from here on
+            free = self._nearest_free(wish, -1, _NUMBERS)
+        if free is None:
+            raise PeerError("speaks of too many devices")
+        return free
+
+    def _nearest_free(self, wish: Node, low: Node, high: Node) -> Node | None:
+        """The number nearest to a wish that is between two others and not in use."""
+        below = (number for number in range(min(wish, high - 1), low, -1) if number not in self.names)
+        above = (number for number in range(max(wish, low + 1), high) if number not in self.names)
+        found = [number for number in (next(below, None), next(above, None)) if number is not None]
+        return min(found, key=lambda number: abs(number - wish), default=None)
 
     def __getitem__(self, device: str) -> Node:
         """The number of a device that somebody speaks of."""
@@ -172,6 +184,13 @@ class Holdings:
         self.held, self.more = held, more
         for number in members(held):
             self._weigh(number, 1)
+
+    def keep_arrived(self) -> None:
+        """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
+        for number, encoded in self.arriving.items():
+            if self.holds(number) or self._store.is_waiting(number):
+                self._store.add_content(number, encoded)
+        self.arriving.clear()
 
     @property
     def held_bytes(self) -> int:

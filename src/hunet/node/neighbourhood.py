@@ -34,14 +34,15 @@ import asyncio
 import logging
 import socket
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from hunet.model import ConfigurationError, HunetError, PeerError
+from hunet.node.rate_limits import Backoff, BoundedDict, RateLimit, next_backoff
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.tasks import Tasks
 
@@ -146,10 +147,10 @@ class Neighbourhood:
         self._choosing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._shaking_hands: Counter[str] = Counter()
         self._dialling: set[str] = set()
-        self._dials = _Allowance(limits.dials / 2, 2.0 * limits.dials)
-        self._met: _Bounded[str, str] = _Bounded(limits.remembered)  # whom a sighting turned out to be
-        self._retry: _Bounded[tuple[str, int], _Pause] = _Bounded(limits.remembered)
-        self._penalties: _Bounded[str, _Pause] = _Bounded(limits.remembered)
+        self._dials = RateLimit(limits.dials / 2, 2.0 * limits.dials)
+        self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
+        self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
+        self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
         self._tasks = Tasks()
         self._server: asyncio.Server | None = None
         self._listener: Listener
@@ -247,7 +248,7 @@ class Neighbourhood:
         if link is not None or self._met.get(who) in self._links:
             self._retry.pop(address, None)
         else:
-            self._retry[address] = _longer(
+            self._retry[address] = next_backoff(
                 self._retry.get(address), self._limits.retry_seconds, _LONGEST_RETRY * self._limits.retry_seconds
             )
         if link is not None:
@@ -388,7 +389,7 @@ class Neighbourhood:
 
     async def _take_frames(self, link: _Link) -> None:
         rate = self._limits.frames_per_second
-        frames, signs_of_life = _Allowance(rate, max(1.0, rate)), _Allowance(1.0, _SIGNS_OF_LIFE)
+        frames, signs_of_life = RateLimit(rate, max(1.0, rate)), RateLimit(1.0, _SIGNS_OF_LIFE)
         while True:
             frame = await link.session.receive()
             if frame == _ALIVE:
@@ -422,67 +423,9 @@ class Neighbourhood:
     def _blame(self, device: str, fault: PeerFault) -> None:
         if fault.hostile:
             self.refused[fault.reason] += 1
-            self._penalties[device] = _longer(
+            self._penalties[device] = next_backoff(
                 self._penalties.get(device), self._limits.penalty_seconds, _LONGEST_PENALTY
             )
-
-
-class _Allowance:
-    """So many a second in the long run, and a number at once: a bucket that fills with time."""
-
-    def __init__(self, rate: float, at_once: float) -> None:
-        self._rate, self._most = rate, at_once
-        self._had, self._when = at_once, time.monotonic()
-
-    @property
-    def left(self) -> float:
-        """How many may be taken now; less than none if too many were."""
-        now = time.monotonic()
-        self._had = min(self._most, self._had + (now - self._when) * self._rate)
-        self._when = now
-        return self._had
-
-    def use(self) -> float:
-        """Takes one; how many seconds too early that is."""
-        self._had = self.left - 1.0
-        return max(0.0, -self._had / self._rate)
-
-
-class _Pause(msgspec.Struct, frozen=True):
-    """Until when something is not tried."""
-
-    until: float
-    seconds: float
-
-    @property
-    def over(self) -> bool:
-        return time.monotonic() >= self.until
-
-
-def _longer(before: _Pause | None, first: float, longest: float) -> _Pause:
-    """Twice as long as the last time, unless that is long ago."""
-    now = time.monotonic()
-    again = before is not None and now < before.until + longest
-    seconds = min(longest, 2 * before.seconds) if before is not None and again else first
-    return _Pause(now + seconds, seconds)
-
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
-
-class _Bounded(OrderedDict[_Key, _Value]):
-    """A dictionary that forgets what was set longest ago when it has too much to remember."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
-
-    def __setitem__(self, key: _Key, value: _Value) -> None:
-        super().__setitem__(key, value)
-        self.move_to_end(key)
-        if len(self) > self._most:
-            self.popitem(last=False)
 
 
 async def _serve_at(

@@ -28,22 +28,23 @@ import logging
 import os
 import time
 from contextlib import AsyncExitStack, contextmanager, suppress
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import ConfigurationError, Message, OutputError, PeerError, from_mapping, matching_score, members
+from hunet.model import ConfigurationError, Message, OutputError, from_mapping, matching_score, members
 from hunet.node.clock import WEEK, SteadyClock, is_set
+from hunet.node.device import Delivered, RoleChanged
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
-from hunet.node.driver import AGAIN, LiveDriver
+from hunet.node.driver import AGAIN, Frame, LinkReady, LiveDriver, ReceiptsHeard
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity, pseudonym
 from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
 from hunet.node.publication import Group, Publication, PublicationLimits, Refused, read_publication
-from hunet.node.receipts import MOST_AT_ONCE, MOST_OF_ONE, Receipt
+from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
@@ -95,21 +96,23 @@ class Subscription:
         self._node, self._group = node, group
         self._last, self._offered = after, 0
         self._news = asyncio.Event()
+        self._closed = False
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
         return self
 
     async def __anext__(self) -> Delivery:
         self.taken()
-        while True:
+        while not self._closed:
             delivery = self._node._next_delivery(self)
             if delivery is not None:
                 self._offered = delivery.number
                 return delivery
             if not self._node.running:
-                raise StopAsyncIteration
+                break
             self._news.clear()
             await self._news.wait()
+        raise StopAsyncIteration
 
     def taken(self) -> None:
         """The delivery that was handed over last is dealt with, and never comes again."""
@@ -119,8 +122,9 @@ class Subscription:
 
     def close(self) -> None:
         """Stop listening; what comes meanwhile waits, since the subscription holds."""
-        self._offered = 0
+        self._offered, self._closed = 0, True
         self._node._forget(self)
+        self.wake()
 
     def wake(self) -> None:
         """There may be something new, or the node has ended."""
@@ -173,7 +177,6 @@ class Node:
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._since: dict[str, float] = {}
-        self._receipts_sent: dict[str, int] = {}
         self._subscriptions: list[Subscription] = []
         self._watchers: list[Callable[[str, dict[str, Any]], None]] = []
         self._alarm = asyncio.Event()
@@ -234,8 +237,10 @@ class Node:
             self._driver = self._make_driver()
         if problem:
             _log.warning("%s", problem)
+        self._receipts = ReceiptBook(self._store, self.identity)
         self._store.end_encounters()
         self._store.commit()
+        self._carry_out()
 
     def _make_driver(self) -> LiveDriver:
         return LiveDriver(
@@ -243,7 +248,6 @@ class Node:
             self._kind,
             self._parameters,
             self._store,
-            host=self,
             rng=Random(os.urandom(16)),
             clock=self._clock,
             quotas=self._quotas,
@@ -279,6 +283,7 @@ class Node:
                 at, now = self._driver.next_timer(), time.monotonic()
                 if at is not None and at <= self._clock():
                     self._driver.tick()
+                    self._carry_out()
                 if self._driver.dirty and now - saved >= _SAVE_EVERY:
                     saved = now
                     self._save()
@@ -339,6 +344,7 @@ class Node:
         else:
             publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
         self._driver.publish(publication)  # if this cannot be written nothing has happened
+        self._carry_out()
         self._alarm.set()
         return publication
 
@@ -351,6 +357,7 @@ class Node:
         if publication.id in self._driver.messages:
             return False
         self._driver.publish(publication, brought=True)
+        self._carry_out()
         self._alarm.set()
         return True
 
@@ -360,18 +367,23 @@ class Node:
         Deliveries up to number ``after`` count as taken.
         """
         self._check_running()
-        group = topic if isinstance(topic, Group) else None
         name = topic.topic if isinstance(topic, Group) else topic
         if not name:
             raise ConfigurationError("a subscription needs a topic")
         matching_score(name, "")  # weights that cannot be are refused here
-        subscription = Subscription(self, name, group, after)
-        self._subscriptions.append(subscription)
         with self._watched():
             self._driver.subscribe(name)
-        for earlier in list(self._store.waiting()):
-            if earlier.number <= after and matching_score(name, earlier.topic):
+        return self.listen(topic, after)
+
+    def listen(self, topic: str | Group, after: int = 0) -> Subscription:
+        """Messages on a topic that is followed already; none come on one that is not."""
+        self._check_running()
+        name, group = (topic.topic, topic) if isinstance(topic, Group) else (topic, None)
+        for earlier in list(takewhile(lambda waiting: waiting.number <= after, self._store.waiting())):
+            if matching_score(name, earlier.topic):
                 self._take(earlier.number)
+        subscription = Subscription(self, name, group, after)
+        self._subscriptions.append(subscription)
         return subscription
 
     async def unsubscribe(self, topic: str | Group) -> None:
@@ -586,54 +598,46 @@ class Node:
         if self.running:
             self._driver.take(delivery)
 
-    # What the driver asks of a node -----------------------------------------------------------------------------------
+    # What the driver puts out -----------------------------------------------------------------------------------------
 
-    def send_frame(self, device: str, frame: bytes) -> None:
+    def _carry_out(self) -> None:
+        """Do what the latest events ask for: send frames, tell applications."""
+        for output in self._driver.output():
+            match output:
+                case Frame(device, data):
+                    self._send(device, data)
+                case LinkReady(device):
+                    self._give_receipts(device)
+                case ReceiptsHeard(receipts):
+                    if self._receipts.add(receipts):
+                        self._spread_receipts()
+                case Delivered(message):
+                    self._delivered(message)
+                case RoleChanged(role):
+                    self._tell("role", role=role)
+
+    def _send(self, device: str, frame: bytes) -> None:
         queue = self._queues.get(device)
         if queue is not None:
             queue.put_nowait(frame)
 
-    def delivered(self, message: Message) -> None:
+    def _delivered(self, message: Message) -> None:
         for subscription in self._subscriptions:
             subscription.wake()
         self._tell("delivery")
         publication = self._read(message.number)
         if publication is not None and publication.receipts:
-            self._add_receipt(Receipt.signed(self.identity, publication.id, publication.expires))
-            self._store.commit()
+            self._receipts.sign(publication.id, publication.expires)
             self._spread_receipts()
-
-    def role_changed(self, name: str) -> None:
-        self._tell("role", role=name)
-
-    def link_ready(self, device: str) -> None:
-        self._give_receipts(device)
-
-    def receipts_heard(self, device: str, receipts: list[Any]) -> None:  # noqa: ARG002
-        if len(receipts) > MOST_AT_ONCE:
-            raise PeerError("more receipts than fit into a frame")
-        latest = self._driver.now + self._limits.longest_ttl + self._limits.clock_skew
-        read = [Receipt.read(plain, self._driver.now, latest) for plain in receipts]
-        new = [receipt for receipt in read if receipt is not None and self._add_receipt(receipt)]
-        if new:
-            asyncio.get_running_loop().call_soon(self._spread_receipts)
-
-    def _add_receipt(self, receipt: Receipt) -> bool:
-        return self._store.add_receipt(
-            receipt.publication, receipt.subscriber, receipt.expires, receipt.signature, MOST_OF_ONE
-        )
 
     def _spread_receipts(self) -> None:
         for device in list(self._queues):
             self._give_receipts(device)
 
     def _give_receipts(self, device: str) -> None:
-        while device in self._queues:
-            news = self._store.receipts(self._receipts_sent.get(device, 0), self._driver.now, MOST_AT_ONCE)
-            if not news:
-                return
-            self._receipts_sent[device] = news[-1][0]
-            self._driver.send_receipts(device, [[*receipt] for _, *receipt in news])
+        if device in self._queues:
+            for frame in self._receipts.frames_for(device, self._driver.now):
+                self._send(device, frame)
 
     # What the neighbourhood tells a node ------------------------------------------------------------------------------
 
@@ -681,7 +685,10 @@ class Node:
     def _watched(self) -> Iterator[None]:
         """What cannot be written while others wait for it to be written ends the node."""
         try:
-            yield
+            try:
+                yield
+            finally:
+                self._carry_out()
         except OutputError as error:
             self._fail(error)
             raise

@@ -23,7 +23,10 @@ from hunet.node import wire
 from hunet.node.identity import verify
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from hunet.node.identity import Identity
+    from hunet.node.store import Store
 
 MOST_OF_ONE = 1000
 """Receipts of one publication that a device keeps."""
@@ -64,6 +67,33 @@ class Receipt(msgspec.Struct, frozen=True):
     def plain(self) -> list[Any]:
         """As it travels."""
         return [self.publication, self.subscriber, self.expires, self.signature]
+
+
+class ReceiptBook:
+    """The receipts that a device has, and which of them it has given to whom."""
+
+    def __init__(self, store: Store, identity: Identity) -> None:
+        self._store, self._identity = store, identity
+        self._given: dict[str, int] = {}
+
+    def sign(self, publication: str, expires: float) -> None:
+        """Say that this device has got a publication; on the disk when this returns."""
+        self.add([Receipt.signed(self._identity, publication, expires)])
+        self._store.commit()
+
+    def add(self, receipts: Iterable[Receipt]) -> bool:
+        """Keep what a neighbour passed on; whether some of it is new."""
+        new = [
+            self._store.add_receipt(each.publication, each.subscriber, each.expires, each.signature, MOST_OF_ONE)
+            for each in receipts
+        ]
+        return any(new)
+
+    def frames_for(self, device: str, now: float) -> Iterator[bytes]:
+        """The receipts that a neighbour has not been given yet."""
+        while news := self._store.receipts(self._given.get(device, 0), now, MOST_AT_ONCE):
+            self._given[device] = news[-1][0]
+            yield wire.encode({"t": "receipts", "receipts": [[*receipt] for _, *receipt in news]})
 
 
 def _said(publication: str, subscriber: str, expires: float) -> bytes:

@@ -1,21 +1,16 @@
-"""What the HTTP API takes and gives, as records, and the OpenAPI document that follows from them.
-
-Answers are made as these records and requests are read into them; the document is written from the same records and
-from the table of routes by which requests are dispatched. So what it says is what happens.
-"""
+"""What requests and answers of the HTTP API contain."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from base64 import b64encode
+from math import inf
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from hunet.node.node import Delivery
 
 Time = Annotated[float, Meta(description="Seconds since 1970.")]
 Name = Annotated[str, Meta(description="The name that the owner gave the device, or the beginning of its key.")]
@@ -86,6 +81,32 @@ class Message(msgspec.Struct, frozen=True):
     base64: Annotated[str, Meta(description="The content, if it is anything else.")] | None = None
 
 
+def message_of(delivery: Delivery, name: str, longest: float = inf) -> Message:
+    """A delivery, with what its author is called; its content is left out if it is too long."""
+    text = base64 = None
+    if len(delivery.content) <= longest:
+        try:
+            text = delivery.content.decode() if delivery.content_type.startswith("text/") else None
+        except UnicodeDecodeError:
+            text = None
+        base64 = b64encode(delivery.content).decode() if text is None else None
+    return Message(
+        number=delivery.number,
+        id=delivery.id,
+        topic=delivery.topic,
+        author=delivery.author,
+        name=name,
+        created=delivery.created,
+        delivered=delivery.delivered,
+        hops=delivery.hops,
+        content_type=delivery.content_type,
+        size=len(delivery.content),
+        taken=delivery.taken,
+        text=text,
+        base64=base64,
+    )
+
+
 class Messages(msgspec.Struct, frozen=True):
     """Messages, latest first."""
 
@@ -117,6 +138,36 @@ class Subscriptions(msgspec.Struct, frozen=True):
     """The topics that this device follows."""
 
     subscriptions: list[str]
+
+
+class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose next message to wait for: of a topic that is followed, or of a group (an invitation)."""
+
+    topic: str | None = None
+    group: str | None = None
+    after: Annotated[int, Meta(description="Messages on it up to this number are dealt with.", ge=0)] = 0
+    wait: Annotated[float, Meta(description="For how many seconds to wait for one.", ge=0, le=60)] = 30.0
+
+
+class Next(msgspec.Struct, frozen=True):
+    """The next message that nobody has taken, with its content; null if none came in time."""
+
+    message: Message | None
+
+
+class NewBundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A bundle (RFC 9171) in Base64."""
+
+    base64: str
+    accept_unsigned: Annotated[bool, Meta(description="Sign it in the node's own name if nobody has.")] = False
+
+
+class Brought(msgspec.Struct, frozen=True):
+    """The publication of a bundle, which is on the disk."""
+
+    id: str
+    topic: str
+    new: Annotated[bool, Meta(description="Whether it was not known here.")]
 
 
 class Carried(msgspec.Struct, frozen=True):
@@ -170,6 +221,21 @@ class Encounters(msgspec.Struct, frozen=True):
     encounters: list[Encounter]
 
 
+class LogEntry(msgspec.Struct, frozen=True):
+    """An encounter as the node notes it: under pseudonyms, unless it was told otherwise."""
+
+    device: str
+    met: str
+    start: Time
+    end: Time | None
+
+
+class Log(msgspec.Struct, frozen=True):
+    """All encounters, in the order in which they began."""
+
+    log: list[LogEntry]
+
+
 class Receipts(msgspec.Struct, frozen=True):
     """How many subscribers are known to have a publication."""
 
@@ -203,100 +269,11 @@ class RoleNews(msgspec.Struct, frozen=True):
     role: str
 
 
-class Query(NamedTuple):
-    """A number that may be given in the query of a request."""
-
-    name: str
-    says: str
-    default: float
-    least: float
-    most: float
-    whole: bool = True
-
-
-class Route(NamedTuple):
-    """What is done for which request."""
-
-    method: str
-    path: str
-    says: str
-    handler: Callable[[Any], Awaitable[Any]]
-    gives: type[msgspec.Struct] | None
-    """The record that comes back; None if it is something else than JSON, which ``other`` tells."""
-    takes: type[msgspec.Struct] | None = None
-    queries: tuple[Query, ...] = ()
-    status: int = 200
-    open: bool = False
-    """Whether it needs no token."""
-    other: str = ""
-
-
-_EVENTS: dict[str, type[msgspec.Struct]] = {
+EVENTS: dict[str, type[msgspec.Struct]] = {
     "hello": Hello,
     "delivery": Message,
     "link-up": LinkNews,
     "link-down": LinkNews,
     "role": RoleNews,
 }
-
-
-def openapi(routes: Sequence[Route]) -> dict[str, Any]:
-    """The OpenAPI 3.1 document of these routes."""
-    kinds: list[Any] = [Problem, *_EVENTS.values()]
-    kinds += [kind for route in routes for kind in (route.gives, route.takes) if kind is not None]
-    found, schemas = msgspec.json.schema_components(dict.fromkeys(kinds), ref_template="#/components/schemas/{name}")
-    refs = dict(zip(dict.fromkeys(kinds), found, strict=True))
-    paths: dict[str, dict[str, Any]] = {}
-    for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, refs)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "A hunet node",
-            "version": version("hunet"),
-            "description": "One device of a human network: publish, subscribe, read, and see who is around.",
-        },
-        "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-    }
-
-
-def _operation(route: Route, refs: dict[Any, dict[str, Any]]) -> dict[str, Any]:
-    answer: dict[str, Any] = {"description": (route.gives.__doc__ or "") if route.gives else route.says}
-    if route.gives is not None:
-        answer["content"] = {"application/json": {"schema": refs[route.gives]}}
-    else:
-        answer["content"] = {route.other: {"schema": {"type": "string"}}}
-        if route.other == "text/event-stream":
-            answer["x-events"] = {name: refs[kind] for name, kind in _EVENTS.items()}
-    refused = {"description": "Refused.", "content": {"application/json": {"schema": refs[Problem]}}}
-    operation: dict[str, Any] = {
-        "summary": route.says,
-        "security": [{}] if route.open else [{"token": []}, {}],
-        "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in re.findall(r"{(\w+)}", route.path)
-        ]
-        + [
-            {
-                "name": query.name,
-                "in": "query",
-                "description": query.says,
-                "schema": {
-                    "type": "integer" if query.whole else "number",
-                    "minimum": query.least,
-                    "maximum": query.most,
-                    "default": query.default,
-                },
-            }
-            for query in route.queries
-        ],
-        "responses": {str(route.status): answer, "default": refused},
-    }
-    if route.takes is not None:
-        body = {"application/json": {"schema": refs[route.takes]}}
-        operation["requestBody"] = {"required": True, "content": body}
-    return operation
+"""What the data of each kind of server-sent event contains."""
