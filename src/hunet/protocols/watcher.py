@@ -27,20 +27,8 @@ EVENTS = (
     "settled",
     "timer",
 )
-"""The methods of a protocol that change it: all that a driver calls but questions."""
-ACTIONS = (
-    "send",
-    "broadcast",
-    "send_out_of_band",
-    "wake",
-    "deliver",
-    "set_timer",
-    "cancel_timer",
-    "stored",
-    "removed",
-    "role",
-    "false_match",
-)
+"""The methods of a protocol that are events; the others are questions."""
+ACTIONS = tuple(name for name, thing in vars(Driver).items() if callable(thing) and not name.startswith("_"))
 """The methods of a driver."""
 
 Before = Callable[[str, dict[str, Any]], None]
