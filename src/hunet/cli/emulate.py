@@ -176,7 +176,7 @@ def _print(report: dict[str, Any], nodes: int, contacts: int, real: Emulation) -
     times = ", ".join(f"{name} {1000 * (each or 0):.0f} ms" for name, each in report["meeting_seconds"].items())
     typer.echo(f"{nodes} devices {where}, {contacts} contacts at {real.pace:g} seconds of the trace in a real one")
     typer.echo(f"devices met in {contacts - report['contacts_missed']} contacts, after {times}")
-    typer.echo(f"{len(real.deliveries)} deliveries; {report['same']} as simulated, {report['different']} not:")
+    typer.echo(f"{len(real.deliveries)} deliveries; {report['same']} as simulated, {report['different']} not")
     for each in report["differences"]:
         simulated, happened = (_moment(each[name]) for name in ("simulated", "happened"))
         reason = f": {each['reason'] or 'NO REASON WAS MEASURED'}" if each["happened"] is None else ""

@@ -135,6 +135,9 @@ class _Link:
         self.settled: dict[int, float] = {}
         self.down: dict[int, float] = {}
 
+    def __str__(self) -> str:
+        return f"linked from {self.start:.1f} s " + ("on" if self.end == inf else f"to {self.end:.1f} s")
+
     @property
     def start(self) -> float:
         """When both ends knew it."""
@@ -241,20 +244,18 @@ class _Paths:
         )
         links = [link for link in self._links.get(pair, ()) if link.start <= end and link.end >= start]
         one, two = self._names[sender], self._names[receiver]
+        if links:
+            link, apart = links[-1], start - self.contacts[pair][number - 1][1] if number else inf
+            if link.end >= end and link.start - start <= slowest and not link.finished:
+                return f"{one} and {two} were {link}, and did not finish their exchange"
+            if self._once and link.start < had and (link.start >= start or apart <= slowest):
+                return f"{one} had it at {had:.1f} s, and had exchanged with {two} since {link.start:.1f} s"
         until, what = self._deadline(publication, time, end, receiver if last else None)
         left = until - max(time, had)
-        if left <= slowest:
-            linked = ", ".join(f"linked from {link.start:.1f} s to {link.end:.1f} s" for link in links) or "not linked"
-            return f"{one} had {max(0.0, left):.1f} s to give it to {two} ({what} ended at {until:.1f} s; {linked})"
-        if not links:
+        if left > slowest:
             return ""
-        link, apart = links[-1], start - self.contacts[pair][number - 1][1] if number else inf
-        if link.end >= end and link.start - start <= slowest and not link.finished:
-            linked = f"linked from {link.start:.1f} s to {link.end:.1f} s"
-            return f"{one} and {two} were {linked}, and did not finish their exchange"
-        if self._once and link.start < had and (link.start >= start or apart <= slowest):
-            return f"{one} had it at {had:.1f} s, and had exchanged with {two} since {link.start:.1f} s"
-        return ""
+        linked = ", ".join(map(str, links)) or "not linked"
+        return f"{one} had {max(0.0, left):.1f} s to give it to {two} ({what} ended at {until:.1f} s; {linked})"
 
     def _deadline(self, publication: str, time: float, end: float, subscriber: int | None) -> tuple[float, str]:
         """Until when a hop could be made, and what ended then: the contact, the message's life, the subscription."""
