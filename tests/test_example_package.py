@@ -22,8 +22,7 @@ class Environment:
         self.folder = folder
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
         self.python = folder / "env" / "bin" / "python"
-        asked = [self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-        home = Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
+        home = Path(self.run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
         own = [path for path in sys.path if path.endswith("site-packages") or path.endswith("src")]
         source = str(Path(__file__).parents[1] / "src")
         (home / "outer.pth").write_text("\n".join(dict.fromkeys([source, *own])) + "\n")
@@ -31,8 +30,9 @@ class Environment:
     def install(self, package: Path) -> None:
         copy = self.folder / package.name  # building leaves files beside the source
         shutil.copytree(package, copy)
-        words = ["install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", copy]
-        subprocess.run([sys.executable, "-m", "pip", "--python", self.python, *words], check=True, timeout=TIMEOUT)
+        words = ["install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", str(copy)]
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(self.python), *words]
+        subprocess.run(pip, check=True, timeout=TIMEOUT)
 
     def run(self, *words: object) -> str:
         environment = {**os.environ, "COLUMNS": "120"}

@@ -6,8 +6,8 @@ Theory of operation. GOSSIP1(p, k): the source sends with probability 1. A devic
 time passes it on with probability p, and otherwise never. In the first k hops everybody passes it on, so that the
 gossip does not die at its source (section II).
 
-Where we depart from the paper, and why. The paper's nodes broadcast once to all neighbours; devices here meet over time,
-so "to pass on" means to carry the message and to give it to everybody who is met.
+Where we depart from the paper, and why. The paper's nodes broadcast once to all neighbours; devices here meet over
+time, so "to pass on" means to carry the message and to give it to everybody who is met.
 """
 
 from __future__ import annotations
