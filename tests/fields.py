@@ -22,14 +22,14 @@ def difference(one: Any, two: Any, outside: tuple[type, ...] = (), where: str = 
 
     The order of dicts counts, since protocols iterate over them.
     """
-    seen: set[tuple[int, int]] = set()
+    seen: dict[tuple[int, int], tuple[Any, Any]] = {}  # with the objects, so that no id is used again meanwhile
 
     def compare(a: Any, b: Any, where: str) -> str | None:
         if type(a) is not type(b):
             return f"{where}: {type(a).__name__}, then {type(b).__name__}"
         if isinstance(a, outside) or (id(a), id(b)) in seen:
             return None
-        seen.add((id(a), id(b)))
+        seen[id(a), id(b)] = (a, b)
         if isinstance(a, dict):
             if list(a) != list(b):
                 return f"{where}: keys {list(a)}, then {list(b)}"
@@ -38,7 +38,7 @@ def difference(one: Any, two: Any, outside: tuple[type, ...] = (), where: str = 
             if len(a) != len(b):
                 return f"{where}: {len(a)} items, then {len(b)}"
             parts = [(f"{where}[{place}]", *both) for place, both in enumerate(zip(a, b, strict=True))]
-        elif _overrides(a, "__reduce__"):  # it knows itself what is worth writing
+        elif _overrides(a, "__reduce__") and not isinstance(a, (set, frozenset)):  # it knows itself what is worth writing
             parts = [(where, a.__reduce__(), b.__reduce__())]
         elif isinstance(a, (FunctionType, type)) or not fields(a):
             parts = []
