@@ -38,7 +38,7 @@ def difference(one: Any, two: Any, outside: tuple[type, ...] = (), where: str = 
             if len(a) != len(b):
                 return f"{where}: {len(a)} items, then {len(b)}"
             parts = [(f"{where}[{place}]", *both) for place, both in enumerate(zip(a, b, strict=True))]
-        elif _overrides(a, "__reduce__") and not isinstance(a, (set, frozenset)):  # it knows itself what is worth writing
+        elif _overrides(a, "__reduce__") and not isinstance(a, (set, frozenset)):  # it says what is worth writing
             parts = [(where, a.__reduce__(), b.__reduce__())]
         elif isinstance(a, (FunctionType, type)) or not fields(a):
             parts = []

@@ -73,7 +73,10 @@ class EventLog:
         """A protocol that is watched: its driver and its own methods pass through the log."""
         self.write(None, node, {"in": "create", "starts": starts})
         watched = _WatchedDriver(self, node, driver)
-        return _WatchedProtocol(self, watched, create(watched))
+        inner = create(watched)
+        # Links of a protocol that asks when they have settled are served in another order, so only such a one may ask.
+        asks = type(inner).settled is not Protocol.settled
+        return (_WatchedSettling if asks else _WatchedProtocol)(self, watched, inner)
 
     def write(self, now: float | None, node: Node, event: dict[str, Any]) -> None:
         """One line."""
@@ -196,14 +199,18 @@ class _WatchedProtocol(Protocol):
         details = {"peer": self._log.names[peer], "packet": self._log.plain(packet), "arrived": arrived}
         self._in("sent", now, **details).sent(peer, packet, arrived, now)
 
-    def settled(self, peer: Node, now: float) -> None:
-        self._in("settled", now, peer=self._log.names[peer]).settled(peer, now)
-
     def timer(self, tag: str, now: float) -> None:
         self._in("timer", now, tag=tag).timer(tag, now)
 
     def observations(self, now: float) -> dict[str, float]:
         return self._inner.observations(now)
+
+
+class _WatchedSettling(_WatchedProtocol):
+    """The same for a protocol that asks to be told when a link has settled."""
+
+    def settled(self, peer: Node, now: float) -> None:
+        self._in("settled", now, peer=self._log.names[peer]).settled(peer, now)
 
 
 class _DeafDriver:
