@@ -79,9 +79,9 @@ def test_many_messages_that_die_are_numbered_anew_and_lose_nothing(seed: int) ->
         rows.append((a, b, start, start + rng.randint(0, 9)))
     contacts = Contacts.from_arrays([str(n) for n in range(7)], *map(list, zip(*rows, strict=True)))
     immortal = 0 if seed % 2 else rng.randint(70, 99)
+    lives = [None if i == immortal else rng.randint(0, 12) for i in range(110)]
     said = [
-        Publication(f"m{i:03}", 3.0 * i, rng.randrange(6) if i else 6, "x", 10, None if i == immortal else rng.randint(0, 12))
-        for i in range(110)
+        Publication(f"m{i:03}", 3.0 * i, rng.randrange(6) if i else 6, "x", 10, life) for i, life in enumerate(lives)
     ]
     asked = [rng.getrandbits(110) | rng.getrandbits(110) for _ in range(7)]
     message, node, time = earliest_arrivals(contacts, tuple(said), list(asked))
