@@ -22,7 +22,7 @@ def documented(system: str) -> dict[str, str]:
     """Parameter to default, as the page's table of parameters tells it."""
     page = (PAGES / f"{system}.md").read_text(encoding="utf-8")
     table = page.split("| parameter | symbol | default | |\n", 1)[1].split("\n\n", 1)[0]
-    found = {}
+    found: dict[str, str] = {}
     for row in table.splitlines()[1:]:
         _, parameters, _, default, *_ = [cell.strip() for cell in row.split("|")]
         names = re.findall(r"\w+", parameters)
