@@ -1,11 +1,11 @@
 """How fast B-SUB runs, as a multiple of a bare replay of the same contacts, and what its filters cost.
 
-    python bench/b_sub.py [--trace FILE] [--yardstick FILE]
+    python bench/b_sub.py [--trace FILE | --small] [--yardstick FILE]
     python bench/b_sub.py --pictures [FOLDER]          (docs/pictures unless told otherwise)
 
-FILE is a contact table, best Infocom 2006 as imported; without one, a made-up crowd. The bare replay is an epidemic
-with sets as integers, nothing else; ``--yardstick`` names a program of its own to take it from. Ratios are of the least
-of several times in one run, so that they hold on other machines too.
+FILE is a contact table, best Infocom 2006 as imported; without one, a made-up crowd, or a small one. The bare replay is
+an epidemic with sets as integers, nothing else; ``--yardstick`` names a program of its own to take it from. Ratios are
+of the least of several times in one run, so that they hold on other machines too.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from time import perf_counter, process_time
 from typing import Any
 
 from hunet import Contacts, make_workload, make_world, read_contacts, run
-from hunet.protocols.b_sub_packets import Filters
 from hunet.report.figures import panels
-from hunet.simulation.tag_workload import TAGS
-from hunet.social import filter_theory as theory
-from hunet.social.temporal_counting_bloom_filter import Evidence, FilterShape, Lookup, wire_size
+from hunet.systems.b_sub import theory
+from hunet.systems.b_sub.filter import Evidence, FilterShape, Lookup, wire_size
+from hunet.systems.b_sub.packets import Filters
+from hunet.systems.b_sub.workload import TAGS
 
 REPEATS = 3
 
@@ -31,13 +31,15 @@ REPEATS = 3
 def main() -> None:
     ask = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     ask.add_argument("--trace", type=Path)
+    ask.add_argument("--small", action="store_true")
     ask.add_argument("--yardstick", type=Path)
     ask.add_argument("--pictures", nargs="?", type=Path, const=Path("docs/pictures"))
     said = ask.parse_args()
     if said.pictures:
         draw(said.pictures)
         return
-    contacts = read_contacts(said.trace) if said.trace else make_world("waypoint", seed=1, nodes=60, duration=14400.0)
+    size = {"nodes": 20, "duration": 600.0} if said.small else {"nodes": 60, "duration": 14400.0}
+    contacts = read_contacts(said.trace) if said.trace else make_world("waypoint", seed=1, **size)
     operations()
     runs(contacts, said.yardstick)
 

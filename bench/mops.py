@@ -6,17 +6,21 @@ group are close, some of the others meet now and then.
 
 The run is one point of the paper's Fig. 8: 200 people for ten days, four of them to learn; events live a day. With all
 metrics, all tables and the reachable bound; MOPS's baselines beside it.
+
+    ./run bench mops
+    ./run bench mops --small                  100 people, and a day on the campus
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from random import Random
 
 from hunet import Links, make_workload, make_world, run
-from hunet.protocols.mops_structure import Structure
-from hunet.social.clique_communities import communities
-from hunet.social.closeness_graph import ClosenessGraph
+from hunet.systems.mops.closeness_graph import ClosenessGraph
+from hunet.systems.mops.communities import communities
+from hunet.systems.mops.structure import Structure
 
 
 def network(nodes: int, degree: int, seed: int = 1) -> list[tuple[int, int, float]]:
@@ -51,9 +55,9 @@ def seconds(table: list[tuple[int, int, float]]) -> float:
     return best
 
 
-def campus() -> None:
+def campus(days: int) -> None:
     """One run of MOPS and of each of its baselines."""
-    contacts = make_world("campus", seed=1)
+    contacts = make_world("campus", seed=1, days=days)
     workload = make_workload(contacts, seed=1, kind="intervals", ttl=86400)
     links = Links(rate=500_000, unit="bits/s")
     print("\n| protocol | contacts | events | messages that changed hands | CPU s |")
@@ -67,15 +71,17 @@ def campus() -> None:
 
 
 def main() -> None:
+    small = "--small" in sys.argv
+    sizes = ((100, 20), (200, 20), (400, 20), (800, 20), (200, 40), (200, 80), (200, 160))
     print("| people | links | mean degree | communities | CPU s | µs per (link x degree) |")
     print("|---|---|---|---|---|---|")
-    for nodes, degree in ((100, 20), (200, 20), (400, 20), (800, 20), (200, 40), (200, 80), (200, 160)):
+    for nodes, degree in sizes[:1] if small else sizes:
         table = network(nodes, degree)
         spent, structure = seconds(table), construct(table)
         groups = len({structure.label(node) for node in structure.graph.nodes})
         share = 1e6 * spent / (len(table) * 2 * len(table) / nodes)
         print(f"| {nodes} | {len(table):,} | {2 * len(table) / nodes:.0f} | {groups} | {spent:.2f} | {share:.2f} |")
-    campus()
+    campus(1 if small else 10)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from hunet.protocols.mops_interests import InterestBook, InterestList, Internal
-from hunet.protocols.mops_structure import Structure, structure_of
+from hunet.systems.mops.interests import InterestBook, InterestList, Internal
+from hunet.systems.mops.structure import Structure, structure_of
 
 TABLE = (
     *((1, 3, 0.9), (1, 4, 0.8), (1, 5, 0.8), (1, 8, 0.8), (2, 5, 0.5), (2, 7, 0.8), (2, 8, 0.4)),
@@ -53,6 +53,7 @@ def weights(structure: Structure) -> dict[int, str]:
 def draw(folder: Path) -> None:
     """Nodes in the colour of their community, brokers with a ring, links with their closeness."""
     structure = structure_of(TABLE)
+    folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(6.4, 3.2))
         axes = figure.add_axes((0, 0, 1, 1))

@@ -5,6 +5,7 @@ receiver; and the same with each message written to SQLite, durably, before it c
 signatures, no topics, no protocol, nothing remembered about what was sent.
 
     ./run bench node
+    ./run bench node --small                  a few messages, in seconds
 """
 
 from __future__ import annotations
@@ -32,11 +33,9 @@ from hunet.node.node import Node
 from hunet.node.publication import Publication
 from hunet.node.store import Header, open_store
 
-MESSAGES = 1000
+SMALL = "--small" in sys.argv
+MESSAGES, STORED, MEETINGS, REPEATS = (20, 200, 2, 1) if SMALL else (1000, 100_000, 50, 3)
 BYTES = 140
-STORED = 100_000
-MEETINGS = 50
-REPEATS = 3
 CONTENT = b"x" * BYTES
 
 
@@ -112,7 +111,7 @@ class Other:
     """Another process, and what it says."""
 
     def __init__(self, role: str, folder: Path) -> None:
-        words = [sys.executable, __file__, "--role", role, str(folder)]
+        words = [sys.executable, __file__, "--role", role, str(folder), *(["--small"] if SMALL else [])]
         self._process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
     def hear(self) -> Any:

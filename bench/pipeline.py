@@ -2,12 +2,14 @@
 
     python bench/pipeline.py [--rows 1e6,1e7,5e7] [--engines spark,duckdb,polars] [--folder FOLDER]
     python bench/pipeline.py --study [--runs 400]
+    python bench/pipeline.py --small             (20,000 sightings: it only shows that all engines run)
     python bench/pipeline.py --roster FILE       (class rosters as NUS's: 12.3 million implied contacts)
 
 A job reads a CSV of made-up sightings (one in fifty is a self-contact, one in fifty reversed, one in fifty said
 twice), cleans them, joins what is at most 240 s apart into contacts, measures every pair, and writes both tables:
 stages 1 to 3. Every job is a process of its own, all in one run on the same file; wall time, CPU time and the most
 memory of the whole process tree are printed, and ratios to duckdb. Spark runs as ``local[2]`` with a heap of 2 GiB.
+Processes are watched in ``/proc``, so that this needs Linux.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import tempfile
 import threading
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 GAP = 240.0
 SCAN = 120
@@ -32,6 +34,7 @@ BLOCK = 1_000_000
 def main() -> None:
     ask = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     ask.add_argument("--rows", default="1e6,1e7")
+    ask.add_argument("--small", dest="rows", action="store_const", const="2e4")
     ask.add_argument("--engines", default="spark,duckdb,polars")
     ask.add_argument("--folder", type=Path, help="where the made-up logs are kept for the next time")
     ask.add_argument("--study", action="store_true")
@@ -107,8 +110,6 @@ def make_log(path: Path, rows: int) -> None:
 
 def measured(engine: str, log: Path, out: Path) -> dict[str, Any]:
     """Run a job in a process of its own and watch it and its children."""
-    import psutil  # type: ignore[import-untyped]
-
     start = perf_counter()
     child = subprocess.Popen(
         [sys.executable, __file__, "--job", engine, str(log), str(out)], stdout=subprocess.PIPE, text=True
@@ -118,17 +119,10 @@ def measured(engine: str, log: Path, out: Path) -> dict[str, Any]:
 
     def watch() -> None:
         nonlocal most
-        root = psutil.Process(child.pid)
         while not over.wait(0.2):
-            total = 0
-            for process in [root, *_children(root)]:
-                try:
-                    total += process.memory_info().rss
-                    times = process.cpu_times()
-                    seen[process.pid] = times.user + times.system
-                except psutil.Error:
-                    continue
-            most = max(most, total)
+            running = _process_tree(child.pid)
+            seen.update({pid: process.cpu for pid, process in running.items()})
+            most = max(most, sum(process.memory for process in running.values()))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -140,13 +134,34 @@ def measured(engine: str, log: Path, out: Path) -> dict[str, Any]:
     return {"wall": perf_counter() - start, "cpu": sum(seen.values()), "memory": most / 2**30, **said}
 
 
-def _children(root: Any) -> list[Any]:
-    import psutil
+class _Process(NamedTuple):
+    name: str
+    parent: int
+    cpu: float
+    """Seconds so far, without those of its children."""
+    memory: int
+    """Bytes that it holds now."""
 
-    try:
-        found: list[Any] = root.children(recursive=True)
-    except psutil.Error:
-        return []
+
+def _process_tree(root: int) -> dict[int, _Process]:
+    """The process with this number and all its descendants, by their numbers."""
+    running = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            # The name may hold anything, also brackets: man 5 proc_pid_stat.
+            head, _, tail = (place / "stat").read_text(errors="replace").rpartition(")")
+        except OSError:
+            continue  # it has ended
+        words = tail.split()
+        cpu = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        memory = int(words[21]) * os.sysconf("SC_PAGE_SIZE")
+        running[int(place.name)] = _Process(head.partition("(")[2], int(words[1]), cpu, memory)
+    found, waiting = {}, [root]
+    while waiting:
+        pid = waiting.pop()
+        if pid in running:
+            found[pid] = running[pid]
+            waiting += [each for each, process in running.items() if process.parent == pid]
     return found
 
 
@@ -314,26 +329,23 @@ def measure_study(runs: int) -> None:
     (first, begin, before), (last, finish, after) = steady[0], steady[-1]
     used = {kind: after[kind] - before[kind] for kind in after}
     others = max(0.0, used["machine"] - used["simulation"] - used["rest"])
-    ours = 2 * (finish - begin) - others
+    both = 2 * (finish - begin)
+    ours = both - others
     print(f"{done.runs} runs in {whole:.1f} s, {len(done.failed)} failed; from run {first} to run {last}:")
     print(
-        f"  {(last - first) / (finish - begin):.1f} runs/s; of the two cores' time {others / ours:.0%} went to others;"
+        f"  {(last - first) / (finish - begin):.1f} runs/s; of the two cores' time {others / both:.0%} went to others;"
     )
     print(f"  of the rest {used['simulation'] / ours:.0%} to simulation, {used['rest'] / ours:.1%} to Spark itself")
 
 
 def _busy() -> dict[str, float]:
     """CPU seconds so far: of the processes that simulate, of the rest of this program, of the whole machine."""
-    import psutil
-
-    spent = {"simulation": 0.0, "rest": sum(psutil.Process().cpu_times()[:2])}
-    for process in _children(psutil.Process()):
-        try:
-            spent["rest" if "java" in process.name() else "simulation"] += sum(process.cpu_times()[:2])
-        except psutil.Error:
-            continue
-    machine = psutil.cpu_times()
-    return spent | {"machine": sum(machine) - machine.idle - getattr(machine, "iowait", 0.0)}
+    spent = {"simulation": 0.0, "rest": 0.0}
+    for pid, process in _process_tree(os.getpid()).items():
+        spent["rest" if pid == os.getpid() or "java" in process.name else "simulation"] += process.cpu
+    # user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of user and nice: man 5 proc_stat.
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split()[1:9]]
+    return spent | {"machine": (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")}
 
 
 if __name__ == "__main__":

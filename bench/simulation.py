@@ -6,10 +6,12 @@ contacts, no metrics. A simulator's time is stated as a multiple of it, in CPU s
 
     ./run bench simulation                    the real traces beside the repository, if they are there, and made-up ones
     ./run bench simulation FILE...            contact tables of your own
+    ./run bench simulation --small            a small made-up crowd, in seconds
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import resource
@@ -147,14 +149,20 @@ def growth(folder: Path, sizes: tuple[int, ...]) -> None:
 
 
 def main() -> None:
+    ask = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    ask.add_argument("files", nargs="*", type=Path)
+    ask.add_argument("--small", action="store_true")
+    said = ask.parse_args()
+    sizes = (200, 500) if said.small else (50_000, 100_000, 200_000, 400_000, 800_000)
     print(f"PUSH with {MESSAGES:,} publications, all metrics and the bound, against the bare replay\n")
     print("| contacts of | nodes | contacts | bare replay, CPU s | PUSH, CPU s | ratio |\n|---|---|---|---|---|---|")
-    given = {Path(name).name: read_contacts(name) for name in sys.argv[1:]}
-    for name, contacts in (given or {**traces(), "a made-up crowd": crowd(100_000)}).items():
+    given = {path.name: read_contacts(path) for path in said.files}
+    known = {} if said.small else traces()
+    for name, contacts in (given or {**known, "a made-up crowd": crowd(sizes[1])}).items():
         print(measure(name, contacts), flush=True)
     if not given:
         with tempfile.TemporaryDirectory() as folder:
-            growth(Path(folder), (50_000, 100_000, 200_000, 400_000, 800_000))
+            growth(Path(folder), sizes)
     print(f"\nThis process held at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB.")
 
 

@@ -4,10 +4,12 @@
 buffers of 100; with all metrics, all tables and the reachable bound. CPU seconds of one process.
 
     ./run bench social_election               both worlds and both replications, at 10 m/s
+    ./run bench social_election --small       a minute of it
 """
 
 from __future__ import annotations
 
+import sys
 import time
 
 from hunet import Links, make_workload, make_world, run
@@ -17,7 +19,7 @@ def main() -> None:
     print("| world | replication | contacts | publications | messages that changed hands | CPU s |")
     print("|---|---|---|---|---|---|")
     for world in ("waypoint", "slaw"):
-        contacts = make_world(world, seed=1)
+        contacts = make_world(world, seed=1, **({"duration": 60.0} if "--small" in sys.argv else {}))
         workload = make_workload(contacts, seed=1, kind="types")
         for replication in ("naive", "delegation"):
             begin = time.process_time()

@@ -1,10 +1,11 @@
 """How long community detection takes on a trace, and the pictures of the Socio-Aware Overlay's page.
 
-    python bench/socio_aware_overlay.py --trace FILE
+    python bench/socio_aware_overlay.py [--trace FILE | --small]
     python bench/socio_aware_overlay.py --pictures RESULTS [--folder FOLDER]     (docs/pictures unless told otherwise)
 
-FILE is a contact table, best Reality as imported. RESULTS is the folder of the results of the studies in
-``studies/socio-aware-overlay``, each under the stem of its file. Needs matplotlib for pictures.
+FILE is a contact table, best Reality as imported; without one, a made-up crowd, or a small one. RESULTS is the folder
+of the results of the studies of the system, each under the stem of its file. Pictures need
+matplotlib.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from time import process_time
 from typing import Any
 
 from hunet import make_world, read_contacts
-from hunet.report.socio_aware_overlay_runs import OVERLAY, Studies, stages
-from hunet.social.detection import agreed, detect
-from hunet.social.local_community import DetectionParameters
+from hunet.systems.socio_aware_overlay.detection import agreed, detect
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, Studies, stages
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"
 STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 8, "legend.frameon": False}
@@ -27,18 +28,19 @@ STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.
 def main() -> None:
     ask = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     ask.add_argument("--trace", type=Path)
+    ask.add_argument("--small", action="store_true")
     ask.add_argument("--pictures", type=Path, metavar="RESULTS")
     ask.add_argument("--folder", type=Path, default=Path("docs/pictures"))
     said = ask.parse_args()
     if said.pictures:
         draw(said.pictures, said.folder)
     else:
-        speed(said.trace)
+        speed(said.trace, 600.0 if said.small else 7200.0)
 
 
-def speed(trace: Path | None) -> None:
-    """Seconds of processor time for detection by every device over a whole trace."""
-    contacts = read_contacts(trace) if trace else make_world("community", seed=1, nodes=100, duration=7200.0)
+def speed(trace: Path | None, duration: float) -> None:
+    """Seconds of processor time for detection by every device over a whole trace, or a world of this duration."""
+    contacts = read_contacts(trace) if trace else make_world("community", seed=1, duration=duration)
     longest = float((contacts.end - contacts.start).sum()) / len(contacts.names)
     print(f"{contacts}\nalgorithm   threshold (s)   seconds   communities")
     for algorithm in ("simple", "k-clique"):

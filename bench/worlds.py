@@ -1,6 +1,6 @@
 """How fast worlds are made, beside a ticking simulator written as well as NumPy and SciPy allow.
 
-    python bench/worlds.py [--quick] [--seeds N] [--json FILE]
+    python bench/worlds.py [--small] [--seeds N] [--json FILE]
 
 1. Exact contacts of 100, 1,000 and 10,000 random walkers at constant density (100 per square kilometre, range
    50 m, speeds 1 to 10 m/s, 3,000 s), against the opponent: positions every second, neighbours by scipy's
@@ -8,6 +8,8 @@
 2. Accuracy of both against ticks of 0.01 s, on 100 walkers and 300 s.
 3. CPU seconds of each world in its paper's scenario, movement and contacts.
 4. With --seeds, the statistics of the worlds over so many seeds.
+
+With --small, 50 walkers for 30 s and short worlds: it only shows that this program runs.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
-from hunet.worlds import WORLDS, contact_statistics, make_movement, make_world
+from hunet.graphs.contact_statistics import contact_statistics
+from hunet.worlds import WORLDS, make_movement, make_world
 from hunet.worlds.exact_contacts import ContactColumns, exact_contacts
 
 if TYPE_CHECKING:
@@ -73,21 +76,21 @@ def cpu_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return best, result
 
 
-def walkers(nodes: int, duration: float = DURATION) -> Tracks:
+def walkers(nodes: int, duration: float) -> Tracks:
     """Random waypoint at 100 nodes per square kilometre."""
     side = 1000 * (nodes / 100) ** 0.5
     return make_movement("waypoint", 1, nodes=nodes, width=side, height=side, duration=duration).tracks
 
 
-def scaling(sizes: list[int]) -> list[dict[str, float]]:
+def scaling(sizes: list[int], until: float) -> list[dict[str, float]]:
     rows = []
     headings = ("contacts", "exact s", "us/node", "1 s ticks s", "seen", "ratio")
     print(f"{'nodes':>7}" + "".join(f"{heading:>13}" for heading in headings))
     for nodes in sizes:
-        tracks = walkers(nodes)
+        tracks = walkers(nodes, until)
         repeats = 3 if nodes <= 1000 else 2  # the best of as many for both
-        ours, found = cpu_seconds(partial(exact_contacts, tracks, RANGE, DURATION), repeats)
-        theirs, seen = cpu_seconds(partial(ticking, tracks, RANGE, DURATION, 1.0), repeats)
+        ours, found = cpu_seconds(partial(exact_contacts, tracks, RANGE, until), repeats)
+        theirs, seen = cpu_seconds(partial(ticking, tracks, RANGE, until, 1.0), repeats)
         rows.append({"nodes": nodes, "contacts": len(found.a), "exact": ours, "ticking": theirs, "seen": len(seen.a)})
         figures = [f"{len(found.a):,}", f"{ours:.3f}", f"{1e6 * ours / nodes:.0f}", f"{theirs:.3f}"]
         figures += [f"{len(seen.a):,}", f"{theirs / ours:.1f}"]
@@ -95,9 +98,9 @@ def scaling(sizes: list[int]) -> list[dict[str, float]]:
     return rows
 
 
-def accuracy() -> list[dict[str, float]]:
+def accuracy(until: float) -> list[dict[str, float]]:
     """Unmatched contacts, and the largest and the mean error of boundaries, against ticks of 0.01 s."""
-    tracks, until = walkers(100, 300.0), 300.0
+    tracks = walkers(100, until)
     reference = ticking(tracks, RANGE, until, 0.01)
     rows = []
     print(f"{'':>12} {'contacts':>9} {'unmatched':>10} {'largest error s':>16} {'mean error s':>13}")
@@ -127,11 +130,12 @@ def _compared(found: ContactColumns, reference: ContactColumns, nodes: int) -> t
     return len(reference.a) - matched, np.array(errors)
 
 
-def papers() -> list[dict[str, Any]]:
+def papers(small: bool) -> list[dict[str, Any]]:
     rows = []
     print(f"{'world':>10} {'nodes':>6} {'contacts':>9} {'movement s':>11} {'contacts s':>11}")
     for name in WORLDS:
-        moving, movement = cpu_seconds(partial(make_movement, name, 1), 2)
+        short: dict[str, Any] = {"days": 1} if name == "campus" else {"duration": 60.0}
+        moving, movement = cpu_seconds(partial(make_movement, name, 1, **(short if small else {})), 2)
         meeting, contacts = cpu_seconds(movement.contacts, 2)
         rows.append({"world": name, "contacts": len(contacts), "movement": moving, "meeting": meeting})
         print(f"{name:>10} {len(contacts.names):>6} {len(contacts):>9,} {moving:>11.2f} {meeting:>11.2f}")
@@ -162,14 +166,14 @@ def signatures(seeds: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     ask = argparse.ArgumentParser(description="How fast worlds are made.")
-    ask.add_argument("--quick", action="store_true", help="leave out the 10,000 nodes")
+    ask.add_argument("--small", action="store_true", help="only show that this program runs")
     ask.add_argument("--json", type=Path, help="also write the figures to this file")
     ask.add_argument("--seeds", type=int, default=0, help="also measure the worlds over so many seeds")
     said = ask.parse_args()
     results: dict[str, list[dict[str, Any]]] = {
-        "scaling": scaling([100, 1000] if said.quick else [100, 1000, 10_000]),
-        "accuracy": accuracy(),
-        "papers": papers(),
+        "scaling": scaling([50], 30.0) if said.small else scaling([100, 1000, 10_000], DURATION),
+        "accuracy": accuracy(30.0 if said.small else 300.0),
+        "papers": papers(said.small),
     }
     if said.seeds > 1:
         results["signatures"] = signatures(said.seeds)

@@ -16,7 +16,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from hunet.worlds import contact_statistics, inter_contact_times, make_movement, make_world
+from hunet.graphs.contact_statistics import contact_statistics
+from hunet.graphs.pairs import inter_contact_times
+from hunet.worlds import make_movement, make_world
 from hunet.worlds.slaw import Slaw, clusters, waypoint_map
 
 if TYPE_CHECKING:

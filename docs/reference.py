@@ -25,6 +25,7 @@ MODULES = (
     "hunet.model",
     "hunet.simulation",
     "hunet.worlds",
+    "hunet.graphs",
     "hunet.pipeline.session",
     "hunet.pipeline.importing",
     "hunet.pipeline.study_plan",

@@ -19,6 +19,7 @@ from hunet.cli.settings import Settings
 from hunet.model import describe, from_mapping
 from hunet.pipeline.study_plan import plan_study
 from hunet.simulation import Links, UniformWorkload, open_log
+from hunet.systems import studies_of, system
 from hunet.worlds import WORLDS
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +32,6 @@ NOT_RUN = {
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
     r"hunet emulate .*": "takes a minute and more; tests/node/test_emulation.py does small ones",
     r"curl .*": "needs a node that runs; tests/node/test_http_api.py asks the same of one",
-    r"hunet study studies/\S+\.toml .*": "takes hours; here only the file is looked for",
 }
 """Lines of commands that no test runs, and why."""
 
@@ -109,8 +109,8 @@ def test_every_block_is_run_or_listed() -> None:
                 reason = reason_for(command)
                 assert reason or re.fullmatch(ON_TRACES, command) or not command, f"{page.name}: who runs '{line}'?"
                 used.add(reason)
-                for study in re.findall(r"studies/\S+\.toml", command):
-                    assert (ROOT / study).exists(), f"{page.name}: {study}"
+                for system_name, study in re.findall(r"hunet reproduce (\S+) --study (\S+)", command):
+                    assert study in {file.stem for file in studies_of(system(system_name))}, f"{page.name}: {study}"
     assert used - {None} == set(NOT_RUN), "nothing is listed that is not there"
 
 

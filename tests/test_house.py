@@ -13,20 +13,26 @@ from pathlib import Path
 import pytest
 
 import hunet
-from hunet.protocols import PROTOCOLS, Packet
+from hunet.protocols import Packet
+from hunet.systems import PROTOCOLS, studies_of, systems
 
 SOURCE = Path(hunet.__file__).parent
 ROOMS = {
     "model": set(),
-    "social": {"model"},
-    "protocols": {"model", "social"},
-    "worlds": {"model"},
-    "simulation": {"model", "social", "protocols"},
-    "node": {"model", "social", "protocols"},
-    "pipeline": {"model", "social", "protocols", "worlds", "simulation"},
-    "testing": {"model", "protocols", "simulation"},
-    "report": {"model"},
+    "graphs": {"model"},
+    "protocols": {"model"},
+    "systems": {"model", "graphs", "protocols"},
+    "worlds": {"model", "graphs"},
+    "simulation": {"model", "protocols", "registry"},
+    "node": {"model", "protocols", "registry"},
+    "pipeline": {"model", "graphs", "protocols", "registry", "worlds", "simulation"},
+    "testing": {"model", "protocols", "registry", "simulation"},
+    "report": {"model", "graphs"},
 }
+"""What each room may import. The registry is ``hunet.systems`` itself; no room imports a system by its name."""
+SYSTEMS = ("b_sub", "mops", "social_election", "socialcast", "socio_aware_overlay")
+NOT_OF_DEVICES = {"workload", "claims", "pictures", "measures", "tables", "community_study", "theory"}
+"""Modules of a system that no device is made of: they may use NumPy and read files."""
 IMPURE = {
     "asyncio",
     "time",
@@ -66,28 +72,77 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
             yield node.module, id(node) in typing_only
 
 
+def room_of(name: str) -> str:
+    """The room of an imported module; ``hunet.systems`` itself is the registry."""
+    parts = name.split(".")
+    return "hunet" if len(parts) < 2 else "registry" if parts[1:] == ["systems"] else parts[1]
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_imports_point_one_way(room: str) -> None:
+    seen = 0
     for _, path in modules(room):
         for name, typing_only in imports(path):
+            if name.split(".")[0] == "hunet" and not (typing_only and room == "report"):
+                other, seen = room_of(name), seen + 1
+                assert other == room or other in allowed(room, path), f"{path.name} imports {name}"
+    assert seen or room == "model"
+
+
+def allowed(room: str, path: Path) -> set[str]:
+    if room != "systems":
+        return ROOMS[room]
+    also = {"claims": {"report"}, "pictures": {"report"}, "measures": {"report"}, "tables": {"report"}}
+    return ROOMS[room] | {"registry"} | also.get(path.stem, set())
+
+
+def test_systems_do_not_import_each_other() -> None:
+    for _, path in modules("systems"):
+        own = path.relative_to(SOURCE / "systems").parts[0]
+        for name, _ in imports(path):
             parts = name.split(".")
-            if parts[0] == "hunet" and not (typing_only and room == "report"):
-                other = parts[1] if len(parts) > 1 else "hunet"
-                assert other == room or other in ROOMS[room], f"{path.name} imports {name}"
+            if parts[:2] == ["hunet", "systems"] and len(parts) > 2:
+                assert parts[2] == own, f"{path} imports {name}: what two systems share belongs to protocols or graphs"
 
 
-@pytest.mark.parametrize(
-    ("room", "path"), list(modules("protocols", "social")), ids=lambda value: getattr(value, "name", value)
-)
-def test_protocols_and_social_are_pure(room: str, path: Path) -> None:
+def pure_modules() -> list[Path]:
+    parts = [path for _, path in modules("systems") if path.parent != SOURCE / "systems"]
+    return [path for _, path in modules("protocols")] + [path for path in parts if path.stem not in NOT_OF_DEVICES]
+
+
+def test_what_devices_are_made_of_is_pure() -> None:
     """No clock, no I/O, no threads, no randomness but what they were given."""
-    for name, typing_only in imports(path):
-        root = name.split(".")[0]
-        assert root not in IMPURE, f"{path.name} imports {name}"
-        assert root != "random" or typing_only, f"{path.name} may name random.Random as a type only"
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in IMPURE_CALLS, f"{path.name} calls {node.func.id}"
+    looked_at = {path.relative_to(SOURCE).with_suffix("").as_posix() for path in pure_modules()}
+    for path in pure_modules():
+        for name, typing_only in imports(path):
+            root = name.split(".")[0]
+            assert root not in IMPURE, f"{path} imports {name}"
+            assert root != "random" or typing_only, f"{path} may name random.Random as a type only"
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in IMPURE_CALLS, f"{path} calls {node.func.id}"
+    homes = {home.partition(":")[0] for one in systems().values() for home in one.protocols.values()}
+    missing = {home.removeprefix("hunet.").replace(".", "/") for home in homes} - looked_at
+    assert not missing, f"not looked at: {missing}"
+    assert {path.parent.name for path in pure_modules()} >= set(SYSTEMS)
+    assert {folder.name for folder in (SOURCE / "systems").iterdir() if (folder / "__init__.py").exists()} == set(
+        SYSTEMS
+    )
+    assert len(looked_at) >= 45
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_system_has_one_folder_with_everything(name: str) -> None:
+    """The declaration, the device that is called like the folder, workload, claims and studies."""
+    folder = SOURCE / "systems" / name
+    assert {f"{name}.py", "__init__.py", "workload.py", "claims.py"} <= {path.name for path in folder.glob("*.py")}
+    declared = next(one for one in systems().values() if one.package == f"hunet.systems.{name}")
+    assert len(studies_of(declared)) >= 5
+    assert all(home.startswith(f"hunet.systems.{name}") for home in declared.protocols.values())
+    text = importlib.import_module(f"hunet.systems.{name}").__doc__ or ""
+    assert "Theory of operation." in text
+    assert "Where we depart from the paper, and why" in text
+    assert declared.title in (Path(__file__).parents[1] / "docs" / "systems" / f"{declared.name}.md").read_text("utf-8")
 
 
 def all_modules() -> list[str]:
@@ -117,7 +172,7 @@ def test_modules_and_what_they_offer_are_documented() -> None:
 
 def test_no_two_packets_share_a_name() -> None:
     """Logs and wires tell packets by the names of their classes."""
-    assert PROTOCOLS  # all systems are imported
+    assert list(PROTOCOLS.values())  # all systems are imported
     waiting: list[type[Packet]] = [Packet]
     seen: dict[str, str] = {}
     while waiting:

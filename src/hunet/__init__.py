@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hunet.model import Contacts, HunetError, Publication, Subscription, Workload
+    from hunet.model.contact_files import read_contacts, write_contacts
     from hunet.node.node import Node
-    from hunet.protocols import PROTOCOLS, Protocol
+    from hunet.protocols import Protocol
     from hunet.simulation import Crash, Links, Result, make_workload, read_workload, run
+    from hunet.systems import PROTOCOLS
     from hunet.worlds import make_world
-    from hunet.worlds.contact_files import read_contacts, write_contacts
 
 __all__ = [
     "PROTOCOLS",
@@ -49,10 +50,11 @@ __all__ = [
 _HOMES = {
     "hunet.model": ("Contacts", "HunetError", "Publication", "Subscription", "Workload"),
     "hunet.node.node": ("Node",),
-    "hunet.protocols": ("PROTOCOLS", "Protocol"),
+    "hunet.protocols": ("Protocol",),
+    "hunet.systems": ("PROTOCOLS",),
     "hunet.simulation": ("Crash", "Links", "Result", "make_workload", "read_workload", "run"),
     "hunet.worlds": ("make_world",),
-    "hunet.worlds.contact_files": ("read_contacts", "write_contacts"),
+    "hunet.model.contact_files": ("read_contacts", "write_contacts"),
 }
 
 

@@ -21,10 +21,11 @@ from __future__ import annotations
 from typing import Any
 
 from hunet.model import Catalogue, Message, Node, Topic, from_mapping, members
-from hunet.protocols import Data, Driver, Packet, Protocol, protocol_class
+from hunet.model.randomness import Stream, node_rng
+from hunet.protocols import Data, Driver, Packet, Protocol
 from hunet.simulation.engine import Engine, Links, Rank
-from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import columns
+from hunet.systems import protocol_class
 
 __all__ = ["Network", "Pair", "TestNode"]
 

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from hunet.model import from_mapping
+from hunet.model.randomness import Stream, node_rng
 from hunet.node import wire
 from hunet.node.driver import Frame, LiveDriver
 from hunet.node.identity import Identity, device_key
 from hunet.node.publication import Publication
 from hunet.node.store import Store
-from hunet.protocols import protocol_class
-from hunet.simulation.randomness import Stream, node_rng
+from hunet.systems import protocol_class
 
 IDENTITIES = [
     Identity(Ed25519PrivateKey.from_private_bytes(bytes([seed] * 32)), X25519PrivateKey.generate())

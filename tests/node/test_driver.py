@@ -12,8 +12,8 @@ from hunet.model import OutputError, PeerError
 from hunet.node import wire
 from hunet.node.holdings import Quotas
 from hunet.node.publication import Publication, PublicationLimits
-from hunet.protocols import PROTOCOLS
 from hunet.protocols.push import Push
+from hunet.systems import PROTOCOLS
 from tests.node.table import IDENTITIES, NAMES, Table
 
 STATEFUL = ["push", "spray-and-wait", "b-sub", "socialcast", "social-election", "socio-aware-overlay", "mops"]

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from hunet.model import Catalogue, from_mapping
+from hunet.model.randomness import Stream, node_rng
 from hunet.node.publication import Publication
-from hunet.protocols import Driver, Protocol, protocol_class
+from hunet.protocols import Driver, Protocol
 from hunet.simulation.engine import Engine, Links, Rank
-from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import columns
+from hunet.systems import protocol_class
 from hunet.testing import Network
 from tests.node.table import IDENTITIES, Table
 
@@ -142,6 +143,7 @@ def test_the_classes_are_the_very_same_and_know_nothing_of_nodes() -> None:
     for protocol, parameters in PROTOCOLS.items():
         table, network = Table(protocol, 1, **parameters), Network(protocol, 1, **parameters)
         assert type(table[0].protocol) is type(network[0].protocol) is protocol_class(protocol)
-    code = "import sys, hunet.protocols, hunet.social; print([m for m in sys.modules if m.startswith('hunet.node')])"
+    code = "import sys; from hunet.systems import PROTOCOLS; list(PROTOCOLS.values()); "
+    code += "print([m for m in sys.modules if m.startswith('hunet.node')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

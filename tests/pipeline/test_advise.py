@@ -17,8 +17,8 @@ from hunet.model.errors import ConfigurationError
 from hunet.model.files import read_toml
 from hunet.pipeline.advice import COSTS, Advice, Goal, advice_study, judge
 from hunet.pipeline.study_plan import Point, Source, Study
-from hunet.protocols import PROTOCOLS
-from hunet.report.claims import Runs
+from hunet.report.runs import Runs
+from hunet.systems import PROTOCOLS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

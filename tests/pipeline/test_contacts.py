@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hunet.model.contact_files import read_contacts
 from hunet.pipeline.importing import ImportSettings, import_trace
-from hunet.worlds.contact_files import read_contacts
 
 if TYPE_CHECKING:
     import pytest

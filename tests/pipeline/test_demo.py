@@ -11,7 +11,7 @@ import pytest
 
 from hunet import Contacts, write_contacts
 from hunet.cli import main
-from hunet.protocols import PROTOCOLS
+from hunet.systems import PROTOCOLS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

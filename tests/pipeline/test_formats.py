@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hunet.model import ConfigurationError, InputError
+from hunet.model.contact_files import read_contacts
 from hunet.pipeline.formats import FORMATS, choose_format, format_named
 from hunet.pipeline.formats.format import Reading
 from hunet.pipeline.importing import ImportSettings, import_trace
 from hunet.pipeline.sources import CHUNK, find_files, read_head, read_lines
-from hunet.worlds.contact_files import read_contacts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

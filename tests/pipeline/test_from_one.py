@@ -14,13 +14,13 @@ import pytest
 
 from hunet import Contacts, write_contacts
 from hunet.cli import main
+from hunet.model.contact_files import read_contacts
 from hunet.model.files import read_toml
 from hunet.pipeline.one_events import Connection, contacts_of, generate_messages
 from hunet.pipeline.one_settings import OneSettings
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
 from hunet.report.one_reports import write_one_reports
-from hunet.worlds.contact_files import read_contacts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -228,12 +228,18 @@ def test_what_cannot_be_mapped_is_refused_or_listed(hunet: Any, more: str, probl
         ("Group.nrofHosts = 1", "trace.txt, line 7: host 3, but the groups have hosts 0 to 1 only"),
         ("Events1.filePath = bad.txt", "bad.txt, line 2: expected 'time CONN a b up|down' or"),
         ("Events1.filePath = self.txt", "self.txt, line 1: a host with itself (3)"),
+        ("Events1.filePath = who.txt", "who.txt, line 1: 'p' is no host: expected a number, or the letters of its"),
+        ("Events1.filePath = when.txt", "when.txt, line 1: the time must not be negative, and it is -1"),
+        ("Events1.filePath = answer.txt", "answer.txt, line 1: asks for a response"),
     ],
 )
 def test_what_is_wrong_is_said(hunet: Any, more: str, problem: str) -> None:
     Path("extra.txt").write_text(more)
     Path("bad.txt").write_text("1 CONN 0 1 up\n2 S M1 0 1\n")
     Path("self.txt").write_text("1 CONN 3 3 up\n")
+    Path("who.txt").write_text("1 CONN p 3 up\n")
+    Path("when.txt").write_text("-1 C M1 0 1 100\n")
+    Path("answer.txt").write_text("1 C M1 0 1 100 50\n")
     status, _, said = hunet("from-one", "mine.txt", "extra.txt", "-o", "study")
     assert status == 1
     assert problem in said

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hunet.model.contact_files import read_contacts
 from hunet.pipeline.importing import ImportSettings, import_trace
 from hunet.pipeline.statistics import trace_statistics
-from hunet.worlds.contact_files import read_contacts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hunet import Contacts, make_world, write_contacts
+from hunet.graphs.power_law import fit_times
 from hunet.model import ConfigurationError
 from hunet.pipeline.analysis import analyse_pairs, open_trace
 from hunet.pipeline.pairs import PairSettings, pairs
-from hunet.pipeline.power_law import fit_times
-from hunet.social.closeness_graph import closeness_table, mean_separations
+from hunet.systems.mops.closeness_graph import closeness_table, mean_separations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -151,7 +151,7 @@ def test_wrong_settings_are_refused() -> None:
 
 def test_infocom(spark: SparkSession, shared: Path) -> None:
     """Chaintreau et al.: inter-contact times of Infocom 2005 follow a power law from minutes to most of a day."""
-    from hunet.worlds import inter_contact_times
+    from hunet.graphs.pairs import inter_contact_times
 
     rows = [line.split() for line in (shared / "traces" / "infocom05" / "contacts.Exp3.dat").read_text().splitlines()]
     inside = [(a, b, float(s), float(e)) for a, b, s, e, *_ in rows if int(b) <= 41]

@@ -56,27 +56,29 @@ def test_a_paper_is_done_again(
             main()
         return stop.value.code or 0, *capfd.readouterr()
 
-    status, _, problem = hunet("reproduce", "b-sub")
-    assert status == 1
-    assert "holds no studies: run this in the project's folder" in problem
     assert "did you mean 'b-sub'?" in hunet("reproduce", "bsub")[2]
+    assert "did you mean 'figure-9-reality'?" in hunet("reproduce", "b-sub", "--study", "figure-9-realty")[2]
 
-    for folder in ("studies/b-sub", "docs/systems"):
+    for folder in ("studies", "docs/systems"):
         Path(folder).mkdir(parents=True)
-    Path("studies/b-sub/figure-9-made-up-crowd.toml").write_text(STUDY)
-    Path("studies/b-sub/figure-9-infocom06.toml").write_text('contacts = "traces/infocom06"\n')
+    Path("studies/figure-9-made-up-crowd.toml").write_text(STUDY)
+    Path("studies/figure-9-infocom06.toml").write_text('contacts = "infocom06"\n')
+    monkeypatch.setattr("hunet.systems.studies_of", lambda _: sorted(Path("studies").glob("*.toml")))
     page = Path("docs/systems/b-sub.md")
     page.write_text("<!-- figure 9, made-up crowd -->\n<!-- end of figure 9, made-up crowd -->\n" + CLAIMS)
     summary = Path("docs/claims.md")
     summary.write_text("<!-- claims -->\n<!-- end of claims -->\n")
-    status, said, problem = hunet("reproduce", "b-sub", "--quick")
+    status, said, problem = hunet("reproduce", "b-sub", "--quick", "--docs", "docs")
     assert status == 0
     assert "figure-9-made-up-crowd: 12 runs, 0 failed" in said
-    assert "figure-9-infocom06: left out:" in problem
+    assert f"figure-9-infocom06: left out: {Path('traces/b-sub/infocom06')}: no such file" in problem
     assert page.read_text().count("| b-sub") == 6
     assert " ± " in page.read_text()
+    assert Path("results/b-sub/claims.md").read_text().count("| b-sub") == 6
     assert "| [b-sub](systems/b-sub.md) | 1 | 0 | 1 | 0 | 0 |" in summary.read_text()
     assert "| BS-2 | an order | none | by chance |" in summary.read_text()
-    # A full run goes on from the quick one.
+    # A full run goes on from the quick one; without --docs no page is touched.
+    page.write_text("ours")
     assert "figure-9-made-up-crowd: 18 runs, 0 failed" in hunet("reproduce", "b-sub")[1]
     assert len(list(Path("results/b-sub/figure-9-made-up-crowd/runs").glob("*/*.parquet"))) == 18
+    assert page.read_text() == "ours"

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hunet import Contacts, write_contacts
+from hunet.graphs.communities import find_communities, modularity
 from hunet.model import ConfigurationError
 from hunet.pipeline.analysis import analyse_graph, open_trace
-from hunet.pipeline.communities import find_communities, modularity
 from hunet.pipeline.social_graph import GraphSettings
 
 if TYPE_CHECKING:

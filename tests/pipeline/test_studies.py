@@ -134,7 +134,7 @@ def test_a_study_from_start_to_end(spark: SparkSession, folder: Path) -> None:
     # Each run is what hunet.run gives.
     table = ds.dataset(out / "runs", partitioning="hive").to_table().to_pylist()
     assert len(table) == 9
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     contacts = read_contacts(folder / "trace.csv")
     for row in table:

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import Catalogue
-from hunet.protocols.b_sub_packets import Forward
 from hunet.protocols.carrier import Carried
 from hunet.protocols.codec import decode, encode
 from hunet.protocols.contract import Seen
-from hunet.protocols.mops_interests import InterestList, Lists
-from hunet.protocols.mops_learning import Neighbourhood
-from hunet.social.community_exchange import News, Row
+from hunet.systems.b_sub.packets import Forward
+from hunet.systems.mops.exchange import News, Row
+from hunet.systems.mops.interests import InterestList, Lists
+from hunet.systems.mops.learning import Neighbourhood
 
 NAMES = ["ann", "bob", "eve"]
 ELSEWHERE = {"eve": 0, "ann": 7, "bob": 3}

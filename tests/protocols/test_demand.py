@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hunet.protocols import PROTOCOLS
 from hunet.protocols.contract import Demand
-from hunet.protocols.mops_interests import InterestList
+from hunet.systems import PROTOCOLS
+from hunet.systems.mops.interests import InterestList
 from hunet.testing import Network, TestNode
 
 WORLD = [(0, 1, 0.9), (2, 3, 0.9), (1, 2, 0.3)]

@@ -12,8 +12,10 @@ import pytest
 
 from hunet.model import InputError
 from hunet.model.intervals import Interval
-from hunet.report.b_sub_claims import b_sub_claims, privacy_table, write_claims
-from hunet.report.claims import Claim, Runs, claims_table, replace_section
+from hunet.report.claims import Claim, claims_table, replace_section, replace_sections
+from hunet.report.runs import Runs
+from hunet.systems.b_sub.claims import b_sub_claims, privacy_table
+from hunet.systems.b_sub.claims import sections as b_sub_sections
 
 CYCLES = [4, 16, 64, 256, 1024, 4096]
 DELIVERY = {
@@ -104,25 +106,25 @@ def test_studies_are_read_and_the_page_is_written(tmp_path: Path) -> None:
     sections = ("claims", "figure 9, Infocom 2006", "interests")
     old = "before\n" + "".join(f"<!-- {name} -->\nthe last table\n<!-- end of {name} -->\n" for name in sections)
     page.write_text(old)
-    write_claims(page, results)
+    replace_sections(page, b_sub_sections(results))
     assert page.read_text() == old  # no results, nothing to write
     save(results / "figure-9-infocom06", rows())
-    write_claims(page, results)
+    replace_sections(page, b_sub_sections(results))
     first = page.read_text()
     assert first.startswith("before\n<!-- claims -->\n\n| claim |")
     assert first.endswith("<!-- interests -->\nthe last table\n<!-- end of interests -->\n")
     assert first.count("the last table") == 1
     assert "2 repetitions" in first
     assert "| b-sub | 2^8 s | 0.261 ± 0.006 | 16.0 ± 0.0 |" in first
-    write_claims(page, results)
+    replace_sections(page, b_sub_sections(results))
     assert page.read_text() == first
     save(results / "interests-sigcomm09", rows())
-    write_claims(page, results)
+    replace_sections(page, b_sub_sections(results))
     wanted = "| SIGCOMM 2009 | b-sub | 2^8 s | 0.261 ± 0.006 | 17 ± 0 | 16.0 ± 0.0 | 0.1 ± 0.0 % | 55 ± 0 |"
     assert wanted in page.read_text()
     page.write_text("nothing")
     with pytest.raises(InputError, match="no place for claims"):
-        write_claims(page, results)
+        replace_sections(page, b_sub_sections(results))
 
 
 def test_repetitions_that_are_under_way_do_not_count(tmp_path: Path) -> None:

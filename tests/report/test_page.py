@@ -17,8 +17,9 @@ import pytest
 import hunet
 from hunet.cli.report import make_report, report
 from hunet.model import InputError
+from hunet.report.metrics import METRICS
 from hunet.report.page import write_report
-from hunet.report.study import METRICS, StudyResults
+from hunet.report.study import REPORTED, StudyResults
 from tests.browser import colours, complaints, open_page
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def study(folder: Path, lives: tuple[float, ...] = (60.0,)) -> Path:
         for life in lives:
             for repetition, ratio in enumerate(ratios):
                 result = {"contacts": {"sha256": "0" * 64, "nodes": 7}, "versions": {"hunet": "0.1.0"}}
-                row: dict[str, Any] = {metric.name: 10.0 for metric in METRICS if metric.name != "brokers"}
+                row: dict[str, Any] = {metric.name: 10.0 for metric in REPORTED if metric.name != "brokers"}
                 row |= {
                     "key": f"{protocol}-{life}-{repetition}",
                     "point": 0,
@@ -251,3 +252,7 @@ def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
     (study(tmp_path / "crowd") / "study.json").unlink()
     with pytest.raises(InputError, match="it has no study"):
         StudyResults(tmp_path / "crowd")
+
+
+def test_what_is_shown_is_what_runs_compute() -> None:
+    assert set(METRICS) - set(hunet.simulation.SUMMARY) == {"brokers"}

@@ -9,13 +9,14 @@ import pytest
 
 from hunet import Contacts, run
 from hunet.model import Catalogue, Publication, Subscription, Workload
+from hunet.model.randomness import Stream, node_rng
 from hunet.node.emulated_device import EPOCH, _Recorder
-from hunet.protocols import Driver, protocol_class
+from hunet.protocols import Driver
 from hunet.protocols.contract import Logged
 from hunet.simulation.agreement import Agreement, _Laboratory, compare
 from hunet.simulation.engine import Engine, Links, Rank
-from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import columns
+from hunet.systems import protocol_class
 
 LINE = Contacts.from_records([("0", "1", 10, 12), ("0", "1", 100, 160), ("1", "2", 200, 300)])
 NEWS = Workload.of([Publication("m", 0.0, 0, "news")], [Subscription(1, "news"), Subscription(2, "news")])

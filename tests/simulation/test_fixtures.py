@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hunet import Contacts, Links, Publication, Subscription, Workload, run
-from hunet.social.closeness import gaussian_closeness
-from hunet.social.contact_history import ContactHistory
+from hunet.systems.mops.closeness_graph import gaussian_closeness
+from hunet.systems.mops.contact_history import ContactHistory
 from tests.strategies import delivered
 
 LINE = [("0", "1", 0, 10), ("1", "2", 20, 30), ("2", "3", 40, 50)]

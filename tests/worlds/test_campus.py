@@ -9,9 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from hunet.graphs.contact_statistics import contact_statistics
 from hunet.model.contacts import Contacts
 from hunet.model.parameters import from_mapping
-from hunet.worlds import contact_statistics, make_movement, make_world
+from hunet.worlds import make_movement, make_world
 from hunet.worlds.campus import Campus, CampusMovement, campus, slots_of
 from hunet.worlds.co_stays import CoLocations, Stays, co_locations, meetings
 from hunet.worlds.streams import stream

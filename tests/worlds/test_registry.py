@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import hunet.worlds
+from hunet.graphs.contact_statistics import contact_statistics
 from hunet.model.errors import ConfigurationError
-from hunet.worlds import WORLDS, contact_statistics, make_movement, make_world
+from hunet.worlds import WORLDS, make_movement, make_world
 
 SMALL: dict[str, dict[str, Any]] = {
     "community": {"hosts": 20, "caves": 2, "duration": 1200},

@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from hunet.graphs.contact_statistics import contact_statistics
 from hunet.model.errors import ConfigurationError
-from hunet.worlds import contact_statistics, make_movement, make_world
+from hunet.worlds import make_movement, make_world
 from hunet.worlds.fractal_map import fractal_waypoints, hurst_parameter
 from hunet.worlds.movement import Movement
 from hunet.worlds.slaw import Slaw, clusters, truncated_pareto, waypoint_map

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from hunet.worlds import contact_statistics, make_movement, make_world
+from hunet.graphs.contact_statistics import contact_statistics
+from hunet.worlds import make_movement, make_world
 from hunet.worlds.tracks import Tracks
 from hunet.worlds.waypoint import mean_leg, mean_speed
 

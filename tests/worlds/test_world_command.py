@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hunet.cli.world import app
+from hunet.model.contact_files import read_contacts
 from hunet.model.errors import ConfigurationError, HunetError, InputError
 from hunet.worlds import WORLDS, make_world
-from hunet.worlds.contact_files import read_contacts
 
 QUICK = ("--set", "nodes=10", "--set", "duration=100")
 

@@ -36,7 +36,7 @@ def demo(
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import plan_study
-    from hunet.protocols import PROTOCOLS
+    from hunet.systems import PROTOCOLS, Scales, settings
 
     given: dict[str, Any] = {
         "protocol": list(PROTOCOLS),
@@ -48,14 +48,14 @@ def demo(
     }
     span = _EIGHT_HOURS
     if trace:
-        from hunet.worlds.contact_files import read_contacts
+        from hunet.model.contact_files import read_contacts
 
         first, last = read_contacts(trace).span
         span, given["contacts"] = last - first, str(trace.absolute())
     else:
         given["world"] = [{"name": "community"}]
-    # Who spends that much of the time together is familiar; the paper's own thresholds are for traces of months.
-    given["parameters"] = {"socio-aware-overlay": {"threshold": span / 16}}
+    chosen = settings(Scales(within=ttl, span=span))
+    given["parameters"] = {each.protocol: each.parameters for each in chosen if each.purpose == "demo"}
     study = plan_study(given, Path("demo"))
     spark = spark_session(None, memory="1g", options=STUDY_OPTIONS)
     with progress_of_runs("demo") as progress:

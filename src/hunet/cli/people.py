@@ -21,7 +21,7 @@ def people_of_run(run: Path, named: dict[str, Any], file: Path | None) -> tuple[
     They come from the file that is given, or from the world, made again; either way they are known by their hash.
     """
     from hunet.model import InputError
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     movement = _movement(named["about"])
     made = movement.contacts() if movement else None
@@ -53,9 +53,9 @@ def crowd_of(label: str, contacts: Contacts) -> Crowd:
     """Contacts with communities: those that the world tells, or those of greedy modularity by contact time."""
     import numpy as np
 
-    from hunet.pipeline.communities import find_communities
-    from hunet.report.crowd import Crowd, pair_times
-    from hunet.worlds import inter_contact_times
+    from hunet.graphs.communities import find_communities
+    from hunet.graphs.pairs import inter_contact_times, pairs_of
+    from hunet.report.crowd import Crowd
 
     many = len(contacts.names)
     told = contacts.about.get("communities") or contacts.about.get("departments")
@@ -63,9 +63,9 @@ def crowd_of(label: str, contacts: Contacts) -> Crowd:
         groups = {label: [node for node in range(many) if told[node] == label] for label in sorted(set(told))}
         found, by = list(groups.values()), "as the world tells"
     elif many <= _MOST_PEOPLE:
-        pairs, together = pair_times(contacts)
-        edges = [(int(a), int(b)) for a, b in pairs]
-        found = [each for each in find_communities("modularity", many, edges, np.sqrt(together)) if len(each) > 1]
+        pairs = pairs_of(contacts, shortest=1.0)
+        weights = np.sqrt(pairs.seconds)
+        found = [each for each in find_communities("modularity", many, pairs.edges(), weights) if len(each) > 1]
         by = "by greedy modularity of contact times"
     else:
         found, by = [], f"not sought among more than {_MOST_PEOPLE} people"

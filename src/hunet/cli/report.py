@@ -72,8 +72,8 @@ def _crowds(study: StudyResults, files: Sequence[Path]) -> Iterator[Crowd]:
     """The contacts of the first run on each world, which the study keeps, and on each trace that is given."""
     from hunet.cli.people import crowd_of
     from hunet.model import InputError
+    from hunet.model.contact_files import read_contacts
     from hunet.pipeline.study_run import world_file
-    from hunet.worlds.contact_files import read_contacts
 
     given = {(met := read_contacts(file)).fingerprint: (file, met) for file in files}
     for label, row in study.sources().items():
@@ -89,9 +89,8 @@ def _crowds(study: StudyResults, files: Sequence[Path]) -> Iterator[Crowd]:
 def _units(study: StudyResults) -> dict[str, str]:
     """The units of all that can differ between the runs of a study."""
     from hunet.model import describe
-    from hunet.protocols import protocol_class
     from hunet.simulation import Links
-    from hunet.simulation.workloads import WORKLOADS
+    from hunet.systems import WORKLOADS, protocol_class
     from hunet.worlds import WORLDS
 
     kinds: dict[tuple[str, type[Parameters]], None] = {("links", Links): None}

@@ -1,24 +1,17 @@
-"""``hunet reproduce``: a paper's evaluation done again, and the tables of its page written from the results."""
+"""``hunet reproduce``: a paper's evaluation done again, and its claims judged by the results."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hunet.cli.options import SparkMaster
 from hunet.cli.progress import progress_of_runs
 
-SYSTEMS = {
-    "b-sub": "hunet.report.b_sub_claims",
-    "socialcast": "hunet.report.socialcast_claims",
-    "social-election": "hunet.report.social_election_claims",
-    "socio-aware-overlay": "hunet.report.socio_aware_overlay_claims",
-    "mops": "hunet.report.mops_claims",
-}
-"""The systems whose evaluation can be done again, and the module that judges their claims."""
+if TYPE_CHECKING:
+    from hunet.systems import System
 
 _QUICK = 2
 
@@ -26,54 +19,93 @@ _QUICK = 2
 def reproduce(
     system: Annotated[str | None, typer.Argument(show_default="all", help="Only this one.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path("results"),
-    studies: Annotated[Path, typer.Option(metavar="DIR", help="The project's study files.")] = Path("studies"),
-    docs: Annotated[Path, typer.Option(metavar="DIR", help="The pages to write tables into.")] = Path("docs"),
+    traces: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the imported traces: DIR/SYSTEM/TRACE.")
+    ] = Path("traces"),
+    docs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The project's pages, to write the tables into as well.")
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{_QUICK} repetitions; a full run goes on from them.")
     ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--study", metavar="NAME", help="Only this study; repeat as needed.")
+    ] = None,
     master: SparkMaster = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
 ) -> None:
-    """Run the studies of a paper (hours, if not --quick) and write the tables of its page from the results.
+    """Run the studies of a paper (hours, if not --quick) and judge its claims by the results.
 
-    Run it in the project's folder. The same command again goes on where it was stopped. A study whose trace is not
-    there is left out, and said so; the pages tell how to import the traces.
+    The tables go to DIR/SYSTEM/claims.md. The same command again goes on where it was stopped. A study whose trace is
+    not there is left out, and said so; the pages of the systems tell how to import the traces. Systems of other
+    installed packages are reproduced in the same way.
 
-    Example: hunet reproduce b-sub --quick
+    Example: hunet reproduce b-sub --quick --study figure-9-made-up-crowd
     """
-    from hunet.model.errors import ConfigurationError, InputError, did_you_mean
+    from hunet.model.errors import ConfigurationError, did_you_mean
+    from hunet.systems import studies_of, systems
+    from hunet.systems import system as system_called
+
+    known = [name for name, one in systems().items() if one.claims]
+    if system is not None and system not in known:
+        raise ConfigurationError(f"no system '{system}': {did_you_mean(system, known)}")
+    files = {name: studies_of(system_called(name)) for name in ([system] if system else known)}
+    names = {file.stem for each in files.values() for file in each}
+    for name in only or []:
+        if name not in names:
+            raise ConfigurationError(f"no study '{name}': {did_you_mean(name, names)}")
+    failed = 0
+    for name, studies in files.items():
+        chosen = [file for file in studies if not only or file.stem in only]
+        for number, file in enumerate(chosen, 1):
+            label = f"{name} {number}/{len(chosen)}, {file.stem}"
+            failed += _run(label, file, traces / name, out / name / file.stem, quick, master, memory)
+        _judge(system_called(name), out / name, docs)
+    if docs:
+        from hunet.report.claims import claims_summary, replace_section
+
+        pages = {name: docs / "systems" / f"{name}.md" for name in known}
+        replace_section(docs / "claims.md", claims_summary({n: page for n, page in pages.items() if page.exists()}))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _run(label: str, file: Path, traces: Path, out: Path, quick: bool, master: str | None, memory: str) -> int:
+    """Run one study; returns how many of its runs failed."""
+    from hunet.model.errors import InputError
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
 
-    if system is not None and system not in SYSTEMS:
-        raise ConfigurationError(f"no system '{system}': {did_you_mean(system, SYSTEMS)}")
-    chosen = [system] if system else list(SYSTEMS)
-    failed = 0
-    for name in chosen:
-        files = sorted((studies / name).glob("*.toml"))
-        if not files:
-            raise InputError(studies / name, "holds no studies: run this in the project's folder, or name --studies")
-        for number, file in enumerate(files, 1):
-            label = f"{name} {number}/{len(files)}, {file.stem}"
-            try:
-                study = read_study(file)
-            except InputError as problem:
-                typer.echo(f"{label}: left out: {problem}", err=True)
-                continue
-            if quick:
-                study = study.first(_QUICK)
-            spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
-            with progress_of_runs(label) as progress:
-                done = run_study(spark, study, out / name / file.stem, progress)
-            typer.echo(f"{label}: {done.runs} runs, {len(done.failed)} failed")
-            failed += len(done.failed)
-        page = docs / "systems" / f"{name}.md"
-        import_module(SYSTEMS[name]).write_claims(page, out / name)
-        typer.echo(f"{page}: written from {out / name}")
-    from hunet.report.claims import claims_summary, replace_section
+    try:
+        study = read_study(file, traces)
+    except InputError as problem:
+        typer.echo(f"{label}: left out: {problem}", err=True)
+        return 0
+    if quick:
+        study = study.first(_QUICK)
+    spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
+    with progress_of_runs(label) as progress:
+        done = run_study(spark, study, out, progress)
+    typer.echo(f"{label}: {done.runs} runs, {len(done.failed)} failed")
+    return len(done.failed)
 
-    pages = {name: docs / "systems" / f"{name}.md" for name in SYSTEMS}
-    replace_section(docs / "claims.md", claims_summary({n: page for n, page in pages.items() if page.exists()}))
-    if failed:
-        raise typer.Exit(1)
+
+def _judge(one: System, results: Path, docs: Path | None) -> None:
+    """Write the tables of a system beside its results and, if asked to, into its page."""
+    from hunet.model.files import file_in_place
+    from hunet.report.claims import replace_sections
+    from hunet.systems import load
+
+    sections = load(one.claims)(results)
+    told = [f"# {one.title}: what we find again", one.paper]
+    told += [text if name == "claims" else f"## {name.capitalize()}\n\n{text}" for name, text in sections.items()]
+    with file_in_place(results / "claims.md") as place:
+        place.write_text("\n\n".join(told) + "\n", encoding="utf-8")
+    typer.echo(f"{one.name}: claims judged in {results / 'claims.md'}")
+    page = docs / "systems" / f"{one.name}.md" if docs else None
+    if page and page.exists():
+        replace_sections(page, sections)
+        if one.pictures and docs:
+            load(one.pictures)(results, docs / "pictures")
+        typer.echo(f"{page}: written from {results}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hunet.cli.settings import Settings
     from hunet.simulation import Result
 
-_WRONG, _SPARK = "What can go wrong", "On Spark"
+_WRONG = "What can go wrong"
 
 
 def run(
@@ -81,18 +81,6 @@ def run(
         float | None,
         typer.Option(metavar="SHARE", rich_help_panel=WHAT, help="Share of the trace in which protocols only watch."),
     ] = None,
-    shards: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            rich_help_panel=_SPARK,
-            help="Split the run by publication over N Spark tasks; the result has the same bytes.",
-        ),
-    ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(metavar="URL", rich_help_panel=_SPARK, help="With --shards: local[N], spark://HOST:PORT, ..."),
-    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", rich_help_panel=OUT, help="Folder for summary.json and tables."),
@@ -132,7 +120,7 @@ def run(
     for text in settings or []:
         given.set(text)
     given.crash += [parse_crash(text) for text in crash or []]
-    result = _simulate(given, shards, master, log)
+    result = _simulate(given, log)
     if out:
         result.save(out)
     if as_json:
@@ -145,34 +133,30 @@ def run(
         print_summary(result)
 
 
-def _simulate(given: Settings, shards: int | None, master: str | None, log: Path | None) -> Result:
+def _simulate(given: Settings, log: Path | None) -> Result:
     from hunet.cli.progress import progress_bar
-    from hunet.model import ConfigurationError, from_mapping
+    from hunet.model import from_mapping
     from hunet.simulation import Links, open_log
     from hunet.simulation import run as simulate
 
     met = given.load_contacts()
     workload = given.load_workload(met)
-    asked: dict[str, Any] = {
-        "seed": given.seed,
-        "links": from_mapping(Links, given.links),
-        "crashes": given.load_crashes(met),
-        "train": given.train,
-        **given.parameters,
-    }
-    if shards is None:
-        with ExitStack() as stack:
-            event_log = stack.enter_context(open_log(log)) if log else None
-            progress = stack.enter_context(progress_bar(given.protocol))
-            return simulate(met, workload, given.protocol, log=event_log, progress=progress, **asked)
-    if log:
-        raise ConfigurationError("a run that is split keeps no event log: drop --log or --shards")
-    from hunet.pipeline.session import spark_session
-    from hunet.pipeline.sharding import refuse_coupled, run_sharded
-
-    # Before Spark starts, not after: most refusals concern what was asked for.
-    refuse_coupled(given.protocol, asked["links"], given.parameters, crashes=bool(asked["crashes"]))
-    return run_sharded(spark_session(master), met, workload, given.protocol, shards=shards, **asked)
+    links, crashes = from_mapping(Links, given.links), given.load_crashes(met)
+    with ExitStack() as stack:
+        event_log = stack.enter_context(open_log(log)) if log else None
+        progress = stack.enter_context(progress_bar(given.protocol))
+        return simulate(
+            met,
+            workload,
+            given.protocol,
+            seed=given.seed,
+            links=links,
+            crashes=crashes,
+            train=given.train,
+            log=event_log,
+            progress=progress,
+            **given.parameters,
+        )
 
 
 def _rate(text: str) -> dict[str, object]:

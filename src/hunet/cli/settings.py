@@ -118,7 +118,7 @@ class Settings:
             return make_world(given.pop("name"), int(given.pop("seed", self.seed)), **given)
         if not self.contacts:
             raise ConfigurationError("whose contacts? Give --contacts FILE or --world NAME")
-        from hunet.worlds.contact_files import read_contacts
+        from hunet.model.contact_files import read_contacts
 
         return read_contacts(self.contacts)
 

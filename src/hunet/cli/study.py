@@ -18,6 +18,10 @@ def study(
         Path, typer.Argument(metavar="FILE.toml", help="Traces or worlds, protocols, values, repetitions.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")],
+    traces: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", show_default="the study's", help="Folder that the study's files are relative to."),
+    ] = None,
     master: SparkMaster = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
     as_json: Annotated[bool, typer.Option("--json", help="Print how it went as JSON, for programs.")] = False,
@@ -32,7 +36,7 @@ def study(
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
 
-    plan = read_study(file)
+    plan = read_study(file, traces)
     spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
     with progress_of_runs() as progress:
         done = run_study(spark, plan, out, progress)

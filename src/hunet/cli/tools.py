@@ -14,7 +14,7 @@ def protocols(
 ) -> None:
     """List the protocols with their parameters, the papers' symbols and the defaults."""
     from hunet.model import describe
-    from hunet.protocols import PROTOCOLS, protocol_class
+    from hunet.systems import PROTOCOLS, protocol_class
 
     chosen = {name: protocol_class(name)} if name else PROTOCOLS
     if as_json:
@@ -39,8 +39,8 @@ def convert(
 
     NAME_ContactTimesReport.txt and NAME_InterContactTimesReport.txt become The ONE's reports of that name.
     """
+    from hunet.model.contact_files import read_contacts, write_contacts
     from hunet.report.one_reports import CONTACT_REPORTS, write_contact_report
-    from hunet.worlds.contact_files import read_contacts, write_contacts
 
     contacts = read_contacts(source)
     if target.name.endswith(CONTACT_REPORTS):

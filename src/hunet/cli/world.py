@@ -147,7 +147,7 @@ def _make(name: str | None, seed: int | None, settings: list[str] | None, config
     if sinks.output or not sinks.positions:
         contacts = movement.contacts()
         if sinks.output:
-            from hunet.worlds.contact_files import write_contacts
+            from hunet.model.contact_files import write_contacts
 
             write_contacts(contacts, sinks.output)
         _print_summary(contacts)
@@ -169,7 +169,7 @@ def _configured(path: Path) -> tuple[str | None, int | None, dict[str, Any]]:
 
 
 def _print_summary(contacts: Contacts) -> None:
-    from hunet.worlds import contact_statistics
+    from hunet.graphs.contact_statistics import contact_statistics
 
     found = contact_statistics(contacts)
     typer.echo(

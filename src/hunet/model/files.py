@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -145,3 +146,18 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file, or of the files in a folder with their names: the same wherever it lies."""
+    if not path.exists():
+        raise InputError(path, "no such file or folder")
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                digest.update(f"{file.relative_to(path)}\n{file.stat().st_size}\n".encode())
+                digest.update(file.read_bytes())
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    return digest.hexdigest()

@@ -57,14 +57,18 @@ def about(
     symbol: str = "",
     unit: str = "",
     source: str = "",
+    path: bool = False,
     gt: float | None = None,
     ge: float | None = None,
     lt: float | None = None,
     le: float | None = None,
 ) -> msgspec.Meta:
-    """What there is to say of a field: help, the paper's symbol, unit, section or table, and bounds."""
+    """What there is to say of a field: help, the paper's symbol, unit, section or table, and bounds.
+
+    ``path`` marks the name of a file or folder, which is relative to the file that gives it.
+    """
     bounds: dict[str, Any] = {"gt": gt, "ge": ge, "lt": lt, "le": le}
-    extra = {"symbol": symbol, "unit": unit, "source": source}
+    extra = {"symbol": symbol, "unit": unit, "source": source, "path": "path" if path else ""}
     return msgspec.Meta(description=help_, extra=extra, **bounds)
 
 
@@ -104,6 +108,19 @@ def describe(record: type[Parameters]) -> list[Parameter]:
             )
         )
     return rows
+
+
+def path_fields(record: type[Parameters]) -> list[str]:
+    """The fields that name files or folders.
+
+    >>> class Nets(Parameters, frozen=True):
+    ...     edges: Annotated[str, about("a file of edges", path=True)] = "edges.csv"
+    ...     nodes: int = 3
+    >>> path_fields(Nets)
+    ['edges']
+    """
+    hints = get_type_hints(record, include_extras=True)
+    return [name for name, hint in hints.items() if ((_meta(hint) or msgspec.Meta()).extra or {}).get("path")]
 
 
 def from_mapping(record: type[P], given: Mapping[str, Any]) -> P:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hunet.model.parameters import Parameters
 
 
 class Publication(NamedTuple):
@@ -82,3 +86,13 @@ class Workload:
         for row in (*self.publications, *self.subscriptions):
             digest.update(repr(tuple(row)).encode())
         return digest.hexdigest()
+
+
+Drawn = tuple[list[Publication], list[Subscription]]
+
+
+class WorkloadKind(NamedTuple):
+    """A kind of generated workload: its parameters, and a function of (contacts, parameters, seed)."""
+
+    parameters: type[Parameters]
+    draw: Callable[[Any, Any, int], Drawn]

@@ -277,7 +277,7 @@ class LiveDriver(Device):
 
     def _understands(self, name: str) -> bool:
         """Whether a protocol by this name speaks as ours does: it is the same, or a variant of it."""
-        from hunet.protocols import PROTOCOLS
+        from hunet.systems import PROTOCOLS
 
         other = PROTOCOLS.get(name)
         if name == self._name() or other is None:
@@ -285,7 +285,7 @@ class LiveDriver(Device):
         return other in self._kind.__mro__[:2] or self._kind in other.__mro__[:2]
 
     def _name(self) -> str:
-        from hunet.protocols import PROTOCOLS
+        from hunet.systems import PROTOCOLS
 
         kind = self._kind
         return next((name for name, each in PROTOCOLS.items() if each is kind), f"{kind.__module__}:{kind.__name__}")

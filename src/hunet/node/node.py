@@ -48,7 +48,7 @@ from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
-from hunet.protocols import protocol_class
+from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping

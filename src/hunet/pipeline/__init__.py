@@ -3,12 +3,11 @@
 Each stage is a function from DataFrame to DataFrame, in a module of its own, and a command:
 
 ==========================  ==================================================================================
-``importing``, ``formats``  stage 1: raw logs in, one module per format (``hunet trace import``)
+``importing``, ``formats``  stage 1: raw logs in (``hunet trace import``)
 ``contacts``                stage 2: sightings to contacts; every record has a fate
 ``pairs``                   stage 3: what can be said of each two people (``hunet trace pairs``)
 ``social_graph``            stage 4: the weighted contact graph and its measures (``hunet trace graph``)
 ``studies``                 stage 5: many runs, one Spark task each (``hunet study``)
-``sharding``                one large run, split by publication (``hunet run --shards``)
 ==========================  ==================================================================================
 
 Spark itself is imported only by the functions that use it.

@@ -16,14 +16,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+import msgspec
 import numpy as np
 
 from hunet.model.errors import ConfigurationError
 from hunet.model.intervals import Interval
 from hunet.pipeline.study_plan import Study, plan_study
+from hunet.systems import Scales, protocol_class, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -106,7 +108,7 @@ def advice_study(
     contacts: Path, goal: Goal, *, messages: int, topics: int, buffer: int | None, runs: int, quick: bool
 ) -> Study:
     """The study that answers the question; the ratio and the kind of cost do not change it."""
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     goal.check()
     first, last = read_contacts(contacts).span
@@ -117,6 +119,12 @@ def advice_study(
             f"{contacts} covers {span:,.0f} s, of which the first quarter is for learning: that tells of delays up to "
             f"{longest:,.0f} s, not of {goal.within:,.0f} s; ask for a shorter delay or give a longer trace"
         )
+
+    def buffers(protocol: str) -> dict[str, Any]:
+        """A protocol of somebody else may have no such parameter."""
+        known = {field.name for field in msgspec.structs.fields(protocol_class(protocol).Parameters)}
+        return {"buffer": buffer or "none"} if "buffer" in known else {}
+
     return plan_study(
         {
             "contacts": str(contacts.absolute()),
@@ -130,49 +138,17 @@ def advice_study(
                 "last": 1 - goal.within / span,  # so that every message has its time
             },
             "case": [
-                {"name": name, "protocol": protocol, "parameters": {"buffer": buffer or "none", **parameters}}
-                for name, protocol, parameters in _settings(goal.within, span, quick)
+                {
+                    "name": each.name,
+                    "protocol": each.protocol,
+                    "parameters": {**buffers(each.protocol), **each.parameters},
+                }
+                for each in settings(Scales(goal.within, span))
+                if each.purpose in (("quick",) if quick else ("quick", "advise"))
             ],
         },
         Path("advice"),
     )
-
-
-def _settings(within: float, span: float, quick: bool) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    """Sensible settings: what the papers set for their worlds, as a share of the delay where it is a time."""
-
-    def some(*values: Any) -> tuple[Any, ...]:
-        return values[len(values) // 2 : len(values) // 2 + 1] if quick else values
-
-    yield "push", "push", {}
-    yield "pull", "pull", {}
-    yield "pull from anyone", "pull", {"from_anyone": True}
-    for copies in some(2, 4, 8, 16, 32):
-        yield f"spray-and-wait, {copies} copies", "spray-and-wait", {"copies": copies}
-    for copies in some(3, 8, 20):
-        # The paper looks round every 20 s in a run of hours.
-        period = max(20.0, _round(within / 200))
-        yield f"socialcast, {copies} copies", "socialcast", {"copies": copies, "period": period}
-    for share, carrier in some((8, "contact"), (8, "epidemic"), (16, "epidemic")):
-        # Brokers that reach each other without contacts would need an infrastructure.
-        chosen = {"threshold": _round(span / share), "broker_link": "unicast", "unicast": carrier}
-        yield f"socio-aware-overlay, threshold {_round(span / share):g} s, {carrier}", "socio-aware-overlay", chosen
-    for cycles in some(20, 5, 1):
-        # An interest is forgotten after five cycles (Π = 5): between a quarter of the delay and five times as long.
-        cycle = _round(within / cycles)
-        yield f"b-sub, decay cycle {cycle:g} s", "b-sub", {"decay_cycle": cycle}
-    for part in some(12, 3):
-        for replication in some("delegation", "naive"):
-            chosen = {"window": _round(within / part), "replication": replication, "direct_delivery": True}
-            yield f"social-election, window {_round(within / part):g} s, {replication}", "social-election", chosen
-    for threshold in some(0.3, 0.5, 0.7):
-        yield f"mops, closeness above {threshold:g}", "mops", {"threshold": threshold}
-    for nearest in some(2, 5, 10):
-        yield f"k-nearest, {nearest} people", "k-nearest", {"nearest": nearest}
-
-
-def _round(seconds: float) -> float:
-    return float(f"{seconds:.2g}")
 
 
 def judge(rows: list[dict[str, Any]], study: Study, goal: Goal) -> Advice:

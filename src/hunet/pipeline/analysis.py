@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hunet.graphs.power_law import fit_power_law
 from hunet.model.files import folder_in_place
-from hunet.pipeline.pairs import PairSettings, inter_contacts, pairs
-from hunet.pipeline.power_law import binned, fit_power_law
+from hunet.pipeline.pairs import PairSettings, binned, inter_contacts, pairs
 from hunet.pipeline.social_graph import (
     GraphSettings,
     communities,
@@ -49,7 +49,7 @@ def open_trace(spark: SparkSession, path: Path) -> Trace:
     file = path / "contacts.parquet" if path.is_dir() else path
     said = _said_of(file)
     if said is None or "span" not in said:  # a table in another form: bring it into ours, beside Spark's own files
-        from hunet.worlds.contact_files import read_contacts, write_contacts
+        from hunet.model.contact_files import read_contacts, write_contacts
 
         contacts = read_contacts(path)
         scratch = spark.conf.get("spark.hunet.scratch")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from hunet.model.contact_files import parse_connection, parse_time
 from hunet.model.errors import InputError
 from hunet.model.files import read_bytes
 
@@ -41,7 +42,8 @@ class Connection(NamedTuple):
 def contacts_of(events: list[Connection], end: float) -> list[tuple[int, int, float, float]]:
     """Contacts (host, host, start, end) as The ONE keeps them: what is up cannot go up, what is down cannot go down.
 
-    Those that are still open end with the simulation.
+    Those that are still open end with the simulation. A contact table that is read from such a file follows another
+    rule, that of logs which both devices write: it goes down as often as it went up (``hunet.model.contact_files``).
     """
     opened: dict[tuple[int, int], float] = {}
     over: list[tuple[int, int, float, float]] = []
@@ -59,35 +61,31 @@ def read_events(path: Path, end: float, hosts: int) -> Iterator[Connection | One
     for line, row in enumerate(_text(path).splitlines(), 1):
         if not row.strip() or row.startswith("#"):
             continue
-        words = row.split()
         try:
-            time, action = float(words[0]), words[1]
-            if action == "CONN":
-                addresses, tail = words[2:4], words[4:5]
-                known = len(words) in (5, 6) and tail[0].lower() in ("up", "down")
-            else:
-                addresses, tail = words[3:5], words[5:]
-                known = action == "C" and len(tail) in (1, 2)
-            one, two = (_address(word) for word in addresses)
-            sizes = [int(word) for word in tail] if action == "C" else []
-        except (ValueError, IndexError):
-            known = False
-        if not known:
-            raise InputError(
-                path, f"expected 'time CONN a b up|down' or 'time C id from to size', found '{row.strip()[:60]}'", line
-            )
-        if not 0 <= time < float("inf") or one == two:
-            problem = f"a host with itself ({one})" if one == two else f"the time must not be negative: {words[0]}"
-            raise InputError(path, problem, line)
+            event = _connection(row) if row.split()[1:2] == ["CONN"] else _message(row)
+        except ValueError as error:
+            raise InputError(path, str(error), line) from None
+        one, two = (event.one, event.two) if isinstance(event, Connection) else (event.source, event.target)
+        if one == two:
+            raise InputError(path, f"a host with itself ({one})", line)
         if max(one, two) >= hosts:
             raise InputError(path, f"host {max(one, two)}, but the groups have hosts 0 to {hosts - 1} only", line)
-        if len(sizes) == 2 and sizes[1]:
-            raise InputError(path, "asks for a response, which hunet does not know: drop the last number", line)
-        if time <= end:
-            if action == "CONN":
-                yield Connection(time, one, two, tail[0].lower() == "up")
-            else:
-                yield OneMessage(words[2], time, one, two, sizes[0])
+        if event.time <= end:
+            yield event
+
+
+def _connection(row: str) -> Connection:
+    time, one, two, up = parse_connection(row)
+    return Connection(time, _address(one), _address(two), up)
+
+
+def _message(row: str) -> OneMessage:
+    words = row.split()
+    if len(words) not in (6, 7) or words[1] != "C" or not words[5].isdecimal():
+        raise ValueError(f"expected 'time CONN a b up|down' or 'time C id from to size', found '{row.strip()[:60]}'")
+    if words[6:] not in ([], ["0"]):
+        raise ValueError("asks for a response, which hunet does not know: drop the last number")
+    return OneMessage(words[2], parse_time(words[0]), _address(words[3]), _address(words[4]), int(words[5]))
 
 
 def generate_messages(settings: OneSettings, space: str, end: float, hosts: int) -> Iterator[OneMessage]:
@@ -184,7 +182,7 @@ def _address(word: str) -> int:
     """A host's number: what follows its group's letters."""
     found = re.fullmatch(r"\D*(\d+)", word)
     if not found:
-        raise ValueError(word)
+        raise ValueError(f"'{word}' is no host: expected a number, or the letters of its group and a number")
     return int(found[1])
 
 

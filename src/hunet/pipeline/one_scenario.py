@@ -351,7 +351,7 @@ def _locate(setting: Setting) -> Path:
 
 
 def _write_contacts(folder: Path, contacts: Contacts, files: dict[str, str]) -> dict[str, str]:
-    from hunet.worlds.contact_files import write_contacts
+    from hunet.model.contact_files import write_contacts
 
     name = _name_for(contacts.fingerprint, "contacts", ".parquet", files)
     if not (folder / name).exists():

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from hunet.graphs.power_law import BINS_PER_DECADE
 from hunet.model.errors import ConfigurationError
 from hunet.pipeline.schemas import names
 
@@ -172,3 +173,17 @@ def _mean(column: str) -> Column:
     from pyspark.sql import functions as sf
 
     return sf.sum(sf.col(column).cast(_EXACT)).cast("double") / sf.count("*")
+
+
+def binned(inter_contacts: DataFrame) -> DataFrame:
+    """Inter-contact times to the bins of a power law: columns bin, times, logs (the sum of natural logarithms)."""
+    from pyspark.sql import functions as sf
+
+    number = sf.floor(sf.log10("time") * BINS_PER_DECADE).cast("int")
+    # Decimals: the sum must not depend on the order of adding.
+    logs = sf.sum(sf.log("time").cast("decimal(30,12)")).cast("double")
+    return (
+        inter_contacts.where(sf.col("time") > 0)
+        .groupBy(number.alias("bin"))
+        .agg(sf.count("*").alias("times"), logs.alias("logs"))
+    )

@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from hunet.graphs.communities import METHODS, find_communities, modularity
+from hunet.graphs.hops import hop_counts
 from hunet.model.contacts import natural_order
 from hunet.model.errors import ConfigurationError
-from hunet.pipeline.communities import METHODS, find_communities, modularity
 from hunet.pipeline.schemas import ddl, names
 
 if TYPE_CHECKING:
@@ -258,29 +259,6 @@ def _hops(table: pa.Table) -> pa.Table:
             "pairs": pa.array(pairs, pa.int64()),
         }
     )
-
-
-def hop_counts(nodes: int, edges: list[tuple[int, int]]) -> list[int]:
-    """Ordered pairs by their distance; a breadth-first search from every node, with sets of nodes as bits."""
-    near = [0] * nodes
-    for one, two in edges:
-        near[one] |= 1 << two
-        near[two] |= 1 << one
-    counts = [0] * (nodes + 1)
-    for node in range(nodes):
-        known = reached = 1 << node
-        distance = 0
-        while reached:
-            ahead = 0
-            while reached:
-                lowest = reached & -reached
-                ahead |= near[lowest.bit_length() - 1]
-                reached ^= lowest
-            reached = ahead & ~known
-            known |= reached
-            distance += 1
-            counts[distance] += reached.bit_count()
-    return counts
 
 
 def _detect(table: pa.Table, weight: str, methods: tuple[str, ...], k: int) -> pa.Table:

@@ -28,7 +28,7 @@ def trace_statistics(path: Path) -> dict[str, Any]:
             "origin": quality["origin"],
             "format": quality["format"],
         }
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     contacts = read_contacts(path)
     return {

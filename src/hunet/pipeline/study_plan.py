@@ -22,6 +22,8 @@ The file has the keys of ``hunet run --config``, in which every value may also b
 A list is an axis of the grid; where a value is itself a list, write a list of such lists. The runs of a repetition
 share one seed, so that all protocols and parameters of it see the same world, the same workload and the same coins.
 
+In place of ``protocol``, ``analysis = "communities"`` computes figures of the contacts alone: no devices, no messages.
+
 Where what shall be run is no grid, each ``[[case]]`` has a name and says what differs from the rest of the file::
 
     [[case]]
@@ -41,18 +43,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import InputError, did_you_mean
-from hunet.model.files import read_toml
+from hunet.model.files import content_hash, read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Point", "Run", "Source", "Study", "canonical", "plan_study", "read_study"]
 
-_PLAIN = ("contacts", "protocol", "train", "publications", "subscriptions")
+_PLAIN = ("contacts", "protocol", "analysis", "train", "publications", "subscriptions")
 _TABLES = ("parameters", "workload", "links")
 _STUDY = ("seed", "seeds", "repetitions", "tables")
 _CASE = (*_PLAIN, *_TABLES, "world")
 _KNOWN = (*_CASE, *_STUDY, "crash", "case")
+_ANALYSED = ("contacts", "analysis", "parameters")
+"""What an analysis knows, beside worlds."""
 _MOST_RUNS = 1_000_000
 
 
@@ -80,8 +84,9 @@ class Point:
     number: int
     source: Source
     protocol: str
+    """Its name, or that of an analysis."""
     settings: dict[str, Any]
-    """train, parameters, workload, links, publications, subscriptions."""
+    """train, parameters, workload, links, publications, subscriptions; of an analysis, parameters alone."""
     axes: dict[str, Any]
     """The values in which points differ, by name."""
 
@@ -108,6 +113,11 @@ class Run:
             "seed": self.seed,
             "versions": {"hunet": version("hunet")},
         }
+
+    @property
+    def is_analysis(self) -> bool:
+        """Whether it computes figures of the contacts, without devices."""
+        return "workload" not in self.point.settings
 
     @property
     def key(self) -> str:
@@ -140,13 +150,14 @@ class Study:
         ]
 
 
-def read_study(path: Path) -> Study:
-    """Read a study; files that it names are relative to it."""
-    return plan_study(read_toml(path), path)
+def read_study(path: Path, base: Path | None = None) -> Study:
+    """Read a study; files that it names are relative to ``base``, by default to the folder of the study."""
+    return plan_study(read_toml(path), path, base)
 
 
-def plan_study(given: dict[str, Any], path: Path) -> Study:
+def plan_study(given: dict[str, Any], path: Path, base: Path | None = None) -> Study:
     """The study that such a file tells; ``path`` is where it stands, or would stand."""
+    base = path.parent if base is None else base
     for key in given:
         if key not in _KNOWN:
             raise InputError(path, f"no key '{key}': {did_you_mean(key, _KNOWN)}")
@@ -154,7 +165,7 @@ def plan_study(given: dict[str, Any], path: Path) -> Study:
     points: list[Point] = []
     read: dict[Path, str] = {}
     for name, case in _cases(path, given).items():
-        for source, protocol, settings, axes in _grid(path, case, read):
+        for source, protocol, settings, axes in _grid(path, base, case, read):
             shown = axes if name is None else {"case": name, **axes}
             points.append(Point(len(points), source, protocol, settings, shown))
             if len(points) * len(seeds) > _MOST_RUNS:
@@ -202,24 +213,30 @@ def _cases(path: Path, given: dict[str, Any]) -> dict[str | None, dict[str, Any]
 
 
 def _grid(
-    path: Path, given: dict[str, Any], read: dict[Path, str]
+    path: Path, base: Path, given: dict[str, Any], read: dict[Path, str]
 ) -> Iterator[tuple[Source, str, dict[str, Any], dict[str, Any]]]:
     """All points of one grid: source, protocol, settings, and the values in which points differ.
 
     ``read`` keeps the hashes of the contact tables that were read before.
     """
-    common = {"train": _axis(path, "train", given.get("train", 0.0))}
-    common |= _workload_files(path, given) | {"base_file": [str(path.parent.absolute())]}
-    for table in ("workload", "links"):
-        common |= {f"{table}.{name}": values for name, values in _table(path, table, given.get(table, {})).items()}
-    protocols = _axis(path, "protocol", given.get("protocol", "push"))
-    parameters = {protocol: _parameters(path, protocol, given.get("parameters", {})) for protocol in protocols}
-    for source in _sources(path, given, read):
-        for protocol in protocols:
-            axes = {**common, **{f"parameters.{name}": values for name, values in parameters[protocol].items()}}
+    analysed = "analysis" in given
+    common: dict[str, list[Any]] = {}
+    if not analysed:
+        common = {"train": _axis(path, "train", given.get("train", 0.0))} | _workload_files(path, base, given)
+        for table in ("workload", "links"):
+            common |= {f"{table}.{name}": values for name, values in _table(path, table, given.get(table, {})).items()}
+    elif unused := [key for key in (*_PLAIN, *_TABLES, "crash") if key in given and key not in _ANALYSED]:
+        raise InputError(path, f"an analysis has no use for '{unused[0]}': drop it, or name a protocol")
+    kind = "analysis" if analysed else "protocol"
+    names = _axis(path, kind, given.get(kind, "push"))
+    parameters = {name: _parameters(path, name, given.get("parameters", {}), analysed=analysed) for name in names}
+    for source in _sources(path, base, given, read):
+        for name in names:
+            axes = {**common, **{f"parameters.{key}": values for key, values in parameters[name].items()}}
             for values in itertools.product(*axes.values()):
                 chosen = dict(zip(axes, values, strict=True))
-                yield source, str(protocol), _settings(chosen), _shown(chosen, axes)
+                settings = {"parameters": _under("parameters", chosen)} if analysed else _settings(base, chosen)
+                yield source, str(name), settings, _shown(chosen, axes)
 
 
 def _refuse_twins(path: Path, points: list[Point]) -> None:
@@ -232,12 +249,12 @@ def _refuse_twins(path: Path, points: list[Point]) -> None:
         seen[said] = point.axes.get("case")
 
 
-def _sources(path: Path, given: dict[str, Any], read: dict[Path, str]) -> list[Source]:
-    from hunet.worlds.contact_files import read_contacts
+def _sources(path: Path, base: Path, given: dict[str, Any], read: dict[Path, str]) -> list[Source]:
+    from hunet.model.contact_files import read_contacts
 
     sources = []
     for name in _axis(path, "contacts", given.get("contacts", [])):
-        file = path.parent / str(name)
+        file = base / str(name)
         label = file.name.split(".")[0] or str(name)
         if file not in read:
             read[file] = read_contacts(file).fingerprint
@@ -292,11 +309,11 @@ def _seeds(path: Path, given: dict[str, Any]) -> tuple[list[int], Any]:
     return [int(each.generate_state(1, np.uint32)[0]) for each in spawned], root
 
 
-def _workload_files(path: Path, given: dict[str, Any]) -> dict[str, list[Any]]:
+def _workload_files(path: Path, base: Path, given: dict[str, Any]) -> dict[str, list[Any]]:
     files: dict[str, list[Any]] = {}
     for key in ("publications", "subscriptions"):
         if key in given:
-            file = path.parent / str(given[key])
+            file = base / str(given[key])
             try:
                 digest = hashlib.sha256(file.read_bytes()).hexdigest()
             except OSError as error:
@@ -307,24 +324,27 @@ def _workload_files(path: Path, given: dict[str, Any]) -> dict[str, list[Any]]:
     return files
 
 
-def _parameters(path: Path, protocol: Any, table: Any) -> dict[str, list[Any]]:
-    """The parameters of one protocol: those of all, and its own table's."""
+def _parameters(path: Path, name: Any, table: Any, *, analysed: bool) -> dict[str, list[Any]]:
+    """The parameters of one protocol, or analysis: those of all, and its own table's."""
     import msgspec
 
-    from hunet.protocols import PROTOCOLS, protocol_class
+    from hunet.systems import ANALYSES, PROTOCOLS, protocol_class
 
     if not isinstance(table, dict):
         raise InputError(path, "'parameters' must be a table")
-    known = [field.name for field in msgspec.structs.fields(protocol_class(str(protocol)).Parameters)]
-    own = {name: value for name, value in table.items() if isinstance(value, dict) and "from" not in value}
-    for name in own:
-        if name not in PROTOCOLS:
-            raise InputError(path, f"[parameters.{name}]: no such protocol: {did_you_mean(name, PROTOCOLS)}")
-    mine = {name: value for name, value in table.items() if name not in own} | own.get(str(protocol), {})
-    for name in mine:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise InputError(path, f"{protocol} has no parameter '{name}': {hint} (or use [parameters.PROTOCOL])")
+    if analysed and name not in ANALYSES:
+        raise InputError(path, f"no analysis '{name}': {did_you_mean(str(name), ANALYSES)}")
+    record = ANALYSES[name].parameters if analysed else protocol_class(str(name)).Parameters
+    known = [field.name for field in msgspec.structs.fields(record)]
+    own = {key: value for key, value in table.items() if isinstance(value, dict) and "from" not in value}
+    for key in own:
+        if key not in PROTOCOLS:
+            raise InputError(path, f"[parameters.{key}]: no such protocol: {did_you_mean(key, PROTOCOLS)}")
+    mine = {key: value for key, value in table.items() if key not in own} | own.get(str(name), {})
+    for key in mine:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise InputError(path, f"{name} has no parameter '{key}': {hint} (or use [parameters.PROTOCOL])")
     return _table(path, "parameters", mine)
 
 
@@ -369,19 +389,32 @@ def _range(path: Path, name: str, given: dict[str, Any]) -> list[Any]:
     return [int(value) if whole and value.is_integer() else value for value in values]
 
 
-def _settings(chosen: dict[str, Any]) -> dict[str, Any]:
-    settings: dict[str, Any] = {"parameters": {}, "workload": {}, "links": {}}
-    for name, value in chosen.items():
-        table, dot, rest = name.partition(".")
-        if dot:
-            settings[table][rest] = value
-        else:
-            settings[name] = value
-    return settings
+def _settings(base: Path, chosen: dict[str, Any]) -> dict[str, Any]:
+    settings = {key: value for key, value in chosen.items() if "." not in key}
+    settings |= {table: _under(table, chosen) for table in _TABLES}
+    return settings | {"base_file": str(base.absolute()), "paths_file": _digests(base, settings["workload"])}
+
+
+def _under(table: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    return {key.removeprefix(f"{table}."): value for key, value in chosen.items() if key.startswith(f"{table}.")}
+
+
+def _digests(base: Path, workload: dict[str, Any]) -> dict[str, str]:
+    """Of the files and folders that a workload names, what stands for them in names of runs: a hash of the content."""
+    from hunet.model.parameters import path_fields
+    from hunet.systems import WORKLOADS
+
+    kind = workload.get("kind", "uniform")
+    fields = path_fields(WORKLOADS[kind].parameters) if kind in WORKLOADS else []
+    return {field: content_hash(base / str(workload[field])) for field in fields if workload.get(field)}
 
 
 def _portable(settings: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if not key.endswith("_file")}
+    """Settings as they stand in names of runs: without anything that depends on where files lie."""
+    named = {key: value for key, value in settings.items() if not key.endswith("_file")}
+    if settings.get("paths_file"):
+        named["workload"] = {**named["workload"], **settings["paths_file"]}
+    return named
 
 
 def _shown(chosen: dict[str, Any], axes: dict[str, list[Any]]) -> dict[str, Any]:

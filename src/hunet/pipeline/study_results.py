@@ -37,7 +37,7 @@ RUNS: dict[str, str] = {
     "name": "all that the run depends on (JSON)",
     "error": "what went wrong; null if the run is complete",
     "role_time": "for each role, the mean number of nodes that had it (JSON)",
-    "observed": "what the protocols counted themselves, summed over nodes (JSON)",
+    "observed": "what the protocols counted themselves, summed over nodes; the figures of an analysis (JSON)",
 }
 """The columns of a run beside its metrics, which are those of ``hunet.simulation.SUMMARY``, as numbers."""
 
@@ -54,12 +54,15 @@ def run_file(folder: Path, run: Run, kind: str = "runs") -> Path:
     return folder / kind / f"protocol={run.point.protocol}" / f"{run.key}.parquet"
 
 
-def write_run(folder: Path, run: Run, result: Result | None, error: str | None) -> None:
-    """Write a run's row, in one step."""
+def write_run(
+    folder: Path, run: Run, result: Result | None, error: str | None, figures: dict[str, Any] | None = None
+) -> None:
+    """Write a run's row, in one step; ``figures`` are those of an analysis."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     summary = result.summary if result is not None else {}
+    observed = summary["observed"] if summary else figures
     named = {**run.name, "result": result.name} if result is not None else run.name
     columns = {
         "key": pa.array([run.key], pa.string()),
@@ -71,7 +74,7 @@ def write_run(folder: Path, run: Run, result: Result | None, error: str | None) 
         "name": pa.array([canonical(named)], pa.string()),
         "error": pa.array([error], pa.string()),
         "role_time": pa.array([canonical(summary["role_time"]) if summary else None], pa.string()),
-        "observed": pa.array([canonical(summary["observed"]) if summary else None], pa.string()),
+        "observed": pa.array([None if observed is None else canonical(observed)], pa.string()),
     }
     for metric in metrics():
         value = summary.get(metric)

@@ -29,10 +29,14 @@ def do_run(run: Run, folder: Path) -> str | None:
     """Do one run and write its result; a failure is a result too. Returns what went wrong, if anything did."""
     error = None
     result = None
+    figures = None
     try:
-        result = _simulate(run, folder)
-        if run.tables:
-            result.save(folder / "tables" / run.key)
+        if run.is_analysis:
+            figures = _analyse(run, folder)
+        else:
+            result = _simulate(run, folder)
+            if run.tables:
+                result.save(folder / "tables" / run.key)
     except HunetError as problem:
         error = str(problem)
     except MemoryError:
@@ -40,7 +44,7 @@ def do_run(run: Run, folder: Path) -> str | None:
     except Exception as problem:
         where = traceback.extract_tb(problem.__traceback__)[-1]
         error = f"{type(problem).__name__}: {problem} ({Path(where.filename).name}, line {where.lineno})"
-    write_run(folder, run, result, error)
+    write_run(folder, run, result, error, figures)
     return error
 
 
@@ -49,6 +53,14 @@ def give_up(run: Run, folder: Path, attempts: int) -> str:
     error = f"the process that ran it died {attempts} times: it may need more memory than there is"
     write_run(folder, run, None, error)
     return error
+
+
+def _analyse(run: Run, folder: Path) -> dict[str, Any]:
+    from hunet.model import from_mapping
+    from hunet.systems import ANALYSES
+
+    analysis = ANALYSES[run.point.protocol]
+    return analysis.compute(_contacts(run, folder), from_mapping(analysis.parameters, run.point.settings["parameters"]))
 
 
 def _simulate(run: Run, folder: Path) -> Result:
@@ -82,7 +94,7 @@ def _contacts(run: Run, folder: Path) -> Contacts:
 @lru_cache(maxsize=_KEPT_TRACES)
 def _read(path: str, sha256: str) -> Contacts:
     """A trace, read once by each worker process."""
-    from hunet.worlds.contact_files import read_contacts
+    from hunet.model.contact_files import read_contacts
 
     contacts = read_contacts(path)
     if contacts.fingerprint != sha256:
@@ -93,8 +105,8 @@ def _read(path: str, sha256: str) -> Contacts:
 @lru_cache(maxsize=_KEPT_TRACES)
 def _world(folder: str, named: str) -> Contacts:
     """A world, made once in a study and read once by each worker process that needs it again."""
+    from hunet.model.contact_files import read_contacts, write_contacts
     from hunet.worlds import make_world
-    from hunet.worlds.contact_files import read_contacts, write_contacts
 
     given = json.loads(named)
     place = world_file(Path(folder), given)

@@ -1,7 +1,7 @@
 """Claims of a paper against results of ours: a table in Markdown that is generated, never typed.
 
-A system's module (``hunet.report.b_sub_claims``, ...) says for each claim what the paper gives, computes what our study
-gives, and judges. The table stands in the system's page between two comments and is replaced as a whole::
+A system's ``claims`` says for each claim what the paper gives, computes what our study gives, and judges. The table
+stands in the system's page between two comments and is replaced as a whole::
 
     <!-- claims -->
     <!-- end of claims -->
@@ -11,19 +11,15 @@ Other tables that come from results stand between comments with a name of their 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from hunet.model import InputError
 from hunet.model.files import file_in_place
-from hunet.model.intervals import Interval
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
-Metric = str | Callable[[dict[str, Any]], float | None]
-"""A column of a run, or a function of its row; None where a run has none."""
 
 
 class Claim(NamedTuple):
@@ -39,76 +35,12 @@ class Claim(NamedTuple):
     """Why it differs, where it does."""
 
 
-class Runs:
-    """The runs of a study, to be asked for metrics."""
-
-    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self.rows = list(rows)
-
-    @classmethod
-    def read(cls, folder: Path | str) -> Runs:
-        """From the folder that ``hunet study`` wrote; repetitions that are not complete are left out."""
-        import pyarrow.parquet as pq
-
-        folder = Path(folder)
-        rows = []
-        for path in sorted(folder.glob("runs/protocol=*/*.parquet")):
-            with pq.ParquetFile(path) as file:
-                row = file.read().to_pylist()[0]
-            row["protocol"] = path.parent.name.removeprefix("protocol=")
-            for column in ("axes", "name", "observed"):
-                row[column] = json.loads(row[column])
-            rows.append(row)
-        if not rows:
-            raise InputError(folder, "holds no runs of a study: run 'hunet study FILE.toml -o FOLDER' first")
-        # A repetition that is under way would have some protocols judged on other seeds than the rest.
-        done = Counter(row["repetition"] for row in rows)
-        complete = [row for row in rows if done[row["repetition"]] == max(done.values())]
-        return cls(sorted(complete, key=lambda row: (row["point"], row["repetition"])))
-
-    @property
-    def repetitions(self) -> int:
-        """How many repetitions there are."""
-        return len({row["repetition"] for row in self.rows})
-
-    def values(self, metric: Metric, protocol: str, **axes: Any) -> list[float]:
-        """A metric in all runs of a protocol at a point of the grid; axes by the last part of their names."""
-        found = []
-        for row in self.rows:
-            place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
-            if row["protocol"] == protocol and all(place.get(name) == value for name, value in axes.items()):
-                value = row[metric] if isinstance(metric, str) else metric(row)
-                if value is not None:
-                    found.append(float(value))
-        return found
-
-    def at(self, metric: Metric, protocol: str, **axes: Any) -> Interval:
-        """The mean of a metric over repetitions, with its confidence interval."""
-        return Interval.of(self.values(metric, protocol, **axes))
-
-    def along(self, metric: Metric, protocol: str, axis: str) -> dict[Any, Interval]:
-        """A metric along an axis of the grid, in order."""
-        places = {
-            value
-            for row in self.rows
-            if row["protocol"] == protocol
-            for name, value in row["axes"].items()
-            if name.rpartition(".")[2] == axis
-        }
-        return {place: self.at(metric, protocol, **{axis: place}) for place in sorted(places)}
-
-
 _HEAD = "| claim | the paper | ours | verdict | why it differs |"
 
 
 def verdict_of(whole: bool, part: bool) -> Verdict:
     """The verdict of a rule: whether the claim holds as a whole, and whether in part."""
     return "reproduced" if whole else "partly" if part else "not reproduced"
-
-
-def has_runs(folder: Path) -> bool:
-    """Whether a folder holds runs of a study."""
-    return any(folder.glob("runs/protocol=*/*.parquet"))
 
 
 def claims_table(claims: Iterable[Claim]) -> str:
@@ -166,3 +98,9 @@ def replace_section(page: Path | str, text: str, name: str = "claims") -> None:
         raise InputError(page, f"has no place for {name}: it needs the lines {begin} and {end}")
     with file_in_place(page) as place:
         place.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+
+
+def replace_sections(page: Path | str, sections: dict[str, str]) -> None:
+    """Put all sections of a system's page in their places."""
+    for name, text in sections.items():
+        replace_section(page, text, name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hunet.graphs.pairs import pairs_of
 from hunet.model import Contacts
 from hunet.report.figures import COLOURS
 
@@ -54,7 +55,7 @@ class Crowd:
     @cached_property
     def ties(self) -> tuple[Integers, Floats]:
         """The strongest pairs, and the share of the time that each was together."""
-        pairs, together = pair_times(self.contacts)
+        pairs, together, _ = pairs_of(self.contacts, shortest=1.0)
         order = np.argsort(-together, kind="stable")
         many = np.zeros(len(self.contacts.names), int)
         kept = []
@@ -149,17 +150,3 @@ def community_letter(number: int) -> str:
         return ""
     head, last = divmod(number, 26)
     return community_letter(head - 1) + chr(ord("A") + last)
-
-
-def pair_times(contacts: Contacts) -> tuple[Integers, Floats]:
-    """Every pair that met, and its seconds together; an instant counts as a second.
-
-    >>> met = Contacts.from_records([("a", "b", 0, 10), ("a", "b", 20, 25), ("b", "c", 7, 7)])
-    >>> [column.tolist() for column in pair_times(met)]
-    [[[0, 1], [1, 2]], [15.0, 1.0]]
-    """
-    many = len(contacts.names)
-    key, back = np.unique(contacts.a.astype(np.int64) * many + contacts.b, return_inverse=True)
-    together: Floats = np.zeros(len(key))
-    np.add.at(together, back, np.maximum(contacts.end - contacts.start, 1.0))
-    return np.stack([key // many, key % many], axis=1), together

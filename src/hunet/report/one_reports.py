@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model import InputError
 from hunet.model.files import file_in_place
-from hunet.report.claims import Runs, has_runs
+from hunet.report.runs import Runs, has_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

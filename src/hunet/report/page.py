@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model.files import file_in_place
 from hunet.report.comparison import Difference, paired_differences
-from hunet.report.study import METRICS, Metric, StudyResults
+from hunet.report.metrics import Metric
+from hunet.report.study import REPORTED, StudyResults
 from hunet.report.study_figures import study_figures
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class _Comparison(NamedTuple):
 
 
 def _comparisons(study: StudyResults) -> Iterator[_Comparison]:
-    for metric in METRICS:
+    for metric in REPORTED:
         if metric.name not in _COMPARED:
             continue
         for place, alternatives in study.alternatives().items():

@@ -9,39 +9,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hunet.model import InputError
-from hunet.model.intervals import Interval
-from hunet.report.claims import Runs
+from hunet.report.metrics import METRICS, Metric
+from hunet.report.runs import Runs
 
 Row = dict[str, Any]
 
 
-class Metric(NamedTuple):
-    """A column of the results as people read it."""
-
-    name: str
-    title: str
-    unit: float = 1.0
-    digits: int = 2
-
-    def of(self, rows: list[Row]) -> Interval:
-        """Its mean over some runs, with the confidence interval."""
-        return Interval.of(row[self.name] for row in rows)
-
-
-METRICS = (
-    Metric("delivery_ratio", "delivery ratio", digits=3),
-    Metric("reachable_ratio", "reachable bound", digits=3),
-    Metric("latency_avg", "delay (min)", 60.0, 1),
-    Metric("hopcount_avg", "hops"),
-    Metric("overhead_ratio", "further packets per delivery"),
-    Metric("copies_avg", "copies per message", digits=1),
-    Metric("control_bytes", "control (MB)", 1e6),
-    Metric("buffer_avg", "messages in a buffer", digits=1),
-    Metric("brokers", "brokers", digits=1),
+REPORTED = tuple(
+    METRICS[name]
+    for name in (
+        *("delivery_ratio", "reachable_ratio", "latency_avg", "hopcount_avg", "overhead_ratio", "copies_avg"),
+        *("control_bytes", "buffer_avg", "brokers"),
+    )
 )
+"""What a report shows, in this order."""
 
 
 class StudyResults:
@@ -116,7 +100,7 @@ class StudyResults:
 
     def shown(self, names: tuple[str, ...] = ()) -> list[Metric]:
         """The metrics that some run has, of those that are named."""
-        known = [metric for metric in METRICS if any(row[metric.name] is not None for row in self.rows)]
+        known = [metric for metric in REPORTED if any(row[metric.name] is not None for row in self.rows)]
         return [metric for metric in known if not names or metric.name in names]
 
     def tables(self, row: Row) -> Path | None:

@@ -14,7 +14,8 @@ from hunet.model.files import file_in_place
 from hunet.report.broker_duty import BrokerDuty
 from hunet.report.crowd import MOST_DRAWN
 from hunet.report.figures import STYLES, curve, dots, line, panels
-from hunet.report.study import METRICS, StudyResults, short
+from hunet.report.metrics import METRICS
+from hunet.report.study import StudyResults, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -83,7 +84,7 @@ def _along(study: StudyResults, axis: str, unit: str, path: Path) -> str:
 
 def _side_by_side(study: StudyResults, path: Path) -> str:
     series, drawn = study.series(), study.shown(_DRAWN)
-    delivered = {name: METRICS[0].of(rows) for name, rows in series.items()}
+    delivered = {name: METRICS["delivery_ratio"].of(rows) for name, rows in series.items()}
     order = sorted(series, key=lambda name: -delivered[name].mean if delivered[name].runs else 0.0)
     best = order[:_MOST_DOTS]
     data: Data = [("series", "metric", "mean", "ci95")]

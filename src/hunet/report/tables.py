@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hunet.model.intervals import Interval
+from hunet.report.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,24 +18,12 @@ if TYPE_CHECKING:
     from hunet.pipeline.advice import Advice
     from hunet.simulation.result import Result
 
-_SHOWN = (
-    ("delivery_ratio", "delivery ratio", "of all (publication, interested subscriber) pairs"),
-    ("reachable_ratio", "reachable bound", "what contacts allow at best"),
-    ("latency_avg", "delay, mean", ""),
-    ("latency_med", "delay, median", ""),
-    ("hopcount_avg", "hops, mean", ""),
-    ("relayed", "data packets", "messages that changed hands"),
-    ("overhead_ratio", "overhead ratio", "further packets per delivery"),
-    ("control_bytes", "control bytes", ""),
-    ("copies_avg", "copies per message", "devices that ever held or received it"),
-    ("efficiency", "efficiency", "share of the receivers that wanted it"),
-    ("dropped_overflow", "dropped: full buffer", "copies"),
-    ("dropped_expired", "dropped: old age", "copies"),
-    ("aborted", "cut off", "packets under way when a contact ended"),
+_OF_A_RUN = (
+    *("delivery_ratio", "reachable_ratio", "latency_avg", "latency_med", "hopcount_avg", "relayed", "overhead_ratio"),
+    *("control_bytes", "copies_avg", "efficiency", "dropped_overflow", "dropped_expired", "aborted"),
 )
+_AT_A_GLANCE = [metric for metric in METRICS.values() if metric.heading]
 _LONGEST_DEFAULT = 24
-_SECONDS = ("latency_avg", "latency_med")
-_RATIOS = ("delivery_ratio", "reachable_ratio", "efficiency")
 
 
 def print_summary(result: Result) -> None:
@@ -45,8 +34,8 @@ def print_summary(result: Result) -> None:
     table.add_column()
     table.add_column(justify="right")
     table.add_column(style="dim")
-    for key, label, remark in _SHOWN:
-        table.add_row(label, _text(key, summary[key]), remark)
+    for metric in map(METRICS.__getitem__, _OF_A_RUN):
+        table.add_row(metric.label, _text(metric, summary[metric.name]), metric.remark)
     Console().print(table)
 
 
@@ -72,18 +61,6 @@ def _default(value: Any) -> str:
     return text if len(text) <= _LONGEST_DEFAULT else f"{len(value)} entries"
 
 
-_COLUMNS = (
-    ("delivery_ratio", "deliv-\nered %", 0.01),
-    ("reachable_ratio", "bound\n%", 0.01),
-    ("latency_avg", "delay\n{time}", 0.0),
-    ("overhead_ratio", "over-\nhead", 1.0),
-    ("copies_avg", "copies", 1.0),
-    ("control_bytes", "control\nMB", 1e6),
-    ("brokers", "bro-\nkers", 1.0),
-)
-"""Metric, heading, unit of what is compared at a glance."""
-
-
 def print_study(points: list[dict[str, Any]], title: str = "") -> None:
     """The rows of a study's summary table: where they differ, and what came out."""
     axes = [name for name in points[0] if name not in ("point", "runs", "failed") and not _is_metric(name)]
@@ -91,9 +68,9 @@ def print_study(points: list[dict[str, Any]], title: str = "") -> None:
     rows = []
     for point in points:
         found = {}
-        for key, _, _ in _COLUMNS:
-            mean, half = point[f"{key}_mean"], point[f"{key}_ci95"]
-            found[key] = Interval.of([]) if mean is None else Interval(mean, half, point["runs"])
+        for metric in _AT_A_GLANCE:
+            mean, half = point[f"{metric.name}_mean"], point[f"{metric.name}_ci95"]
+            found[metric.name] = Interval.of([]) if mean is None else Interval(mean, half, point["runs"])
         rows.append((["" if point[axis] is None else str(point[axis]) for axis in shown], found))
     _print_intervals(title, [axis.rpartition(".")[2] for axis in shown], rows)
 
@@ -170,11 +147,12 @@ def _print_intervals(title: str, labels: list[str], rows: list[tuple[list[str], 
     table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
     for label in labels:
         table.add_column(label, no_wrap=True)
-    columns = [column for column in _COLUMNS if any(found[column[0]].runs for _, found in rows)]
-    for _, heading, _ in columns:
-        table.add_column(heading.format(time=time), justify="right", no_wrap=True)
+    columns = [metric for metric in _AT_A_GLANCE if any(found[metric.name].runs for _, found in rows)]
+    units = {"number": 1.0, "ratio": 0.01, "seconds": seconds, "bytes": 1e6}
+    for metric in columns:
+        table.add_column(metric.heading.format(time=time), justify="right", no_wrap=True)
     for names, found in rows:
-        table.add_row(*names, *(_spread(found[key], unit or seconds) for key, _, unit in columns))
+        table.add_row(*names, *(_spread(found[metric.name], units[metric.kind]) for metric in columns))
     console = Console()
     console.print(table)
     console.print(
@@ -197,12 +175,12 @@ def _spread(interval: Interval, unit: float) -> str:
     return f"{mean:,.{digits}f}" + (f" ±{half:,.{digits}f}" if half else "")
 
 
-def _text(key: str, value: float | None) -> str:
+def _text(metric: Metric, value: float | None) -> str:
     if value is None:
         return "–"
-    if key in _SECONDS:
+    if metric.kind == "seconds":
         return _duration(value)
-    if key in _RATIOS:
+    if metric.kind == "ratio":
         return f"{value:.3f}"
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.2f}"
 

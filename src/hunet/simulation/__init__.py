@@ -7,7 +7,8 @@ from hunet.simulation.result import SUMMARY, TABLES, Result
 from hunet.simulation.run import run
 from hunet.simulation.schedule import Crash
 from hunet.simulation.workload_files import read_workload
-from hunet.simulation.workloads import WORKLOADS, UniformWorkload, make_workload
+from hunet.simulation.workloads import UniformWorkload, make_workload
+from hunet.systems import WORKLOADS
 
 __all__ = [
     "SUMMARY",

@@ -23,10 +23,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import Catalogue, Contacts, Workload, from_mapping
-from hunet.protocols import Data, Packet, Protocol, protocol_class
+from hunet.model.randomness import Stream, node_rng
+from hunet.protocols import Data, Packet, Protocol
 from hunet.simulation.engine import Engine, Links, Rank
-from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.record import columns
+from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

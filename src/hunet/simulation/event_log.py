@@ -31,9 +31,10 @@ from hunet.model import (
     members,
 )
 from hunet.model.files import file_in_place
-from hunet.protocols import Control, Data, Driver, Packet, Protocol, protocol_class
+from hunet.model.randomness import Stream, node_rng
+from hunet.protocols import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.codec import decode, encode
-from hunet.simulation.randomness import Stream, node_rng
+from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

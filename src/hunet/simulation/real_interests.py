@@ -16,22 +16,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from hunet.model import InputError, Parameters, Publication, Subscription, about
-from hunet.simulation.randomness import Stream, generator
-from hunet.simulation.tag_workload import spoken_times
+from hunet.model.randomness import Stream, generator
+from hunet.model.randomness import publication_times as spoken_times
+from hunet.model.workload import Drawn, WorkloadKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hunet.model import Contacts
 
-Drawn = tuple[list[Publication], list[Subscription]]
 _LIFE = about("life of a message; none is for ever", unit="s", ge=0)
 
 
 class QuestionnaireWorkload(Parameters, frozen=True):
     """People want the topics that they named, and keep saying something on them (Infocom 2006)."""
 
-    folder: Annotated[str, about("the folder of the forms, N.dat")] = "forms"
+    folder: Annotated[str, about("the folder of the forms, N.dat", path=True)] = "forms"
     max_interval: Annotated[
         float, about("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
     ] = 3600.0
@@ -42,7 +42,7 @@ class QuestionnaireWorkload(Parameters, frozen=True):
 class GroupWorkload(Parameters, frozen=True):
     """People want the groups that they joined, and what was sent to groups is sent again (SIGCOMM 2009)."""
 
-    folder: Annotated[str, about("the folder of interests1.csv, interests2.csv and messages.csv")] = "sigcomm09"
+    folder: Annotated[str, about("folder of interests1.csv, interests2.csv and messages.csv", path=True)] = "sigcomm09"
     size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
     ttl: Annotated[float, _LIFE] | None = 86400.0
 
@@ -104,3 +104,7 @@ def _lines(path: Path) -> list[str]:
         raise InputError(path, "no such file") from None
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from None
+
+
+QUESTIONNAIRES = WorkloadKind(QuestionnaireWorkload, draw_questionnaires)
+GROUPS = WorkloadKind(GroupWorkload, draw_groups)

@@ -16,12 +16,13 @@ import msgspec
 import numpy as np
 
 from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
-from hunet.protocols import Protocol, protocol_class
+from hunet.model.randomness import Stream, node_rng
+from hunet.protocols import Protocol
 from hunet.protocols.contract import Experiment
 from hunet.simulation.engine import Engine, Links
-from hunet.simulation.randomness import Stream, node_rng
 from hunet.simulation.schedule import Crash, Schedule, play
 from hunet.simulation.summary import Outcome
+from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from hunet.model import Contacts

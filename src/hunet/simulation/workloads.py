@@ -1,14 +1,13 @@
 """Workloads from a seed: who says what when, and who wants what.
 
 Each kind of workload is a set of parameters and a function from (contacts, parameters, seed) to a workload; a paper's
-own kind is one module and one line in ``WORKLOADS``. Roles and times come from random streams of their own.
+own kind is declared by its system (``hunet.systems.WORKLOADS``). Roles and times come from random streams of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -23,13 +22,10 @@ from hunet.model import (
     did_you_mean,
     from_mapping,
 )
-from hunet.simulation.community_workload import CommunityWorkload, community_workload
-from hunet.simulation.interval_workload import IntervalWorkload, draw_intervals
-from hunet.simulation.overlay_workload import OverlayWorkload, draw_overlay
-from hunet.simulation.randomness import Stream, generator
-from hunet.simulation.real_interests import GroupWorkload, QuestionnaireWorkload, draw_groups, draw_questionnaires
-from hunet.simulation.tag_workload import TagWorkload, draw_tags
-from hunet.simulation.type_workload import TypeWorkload, draw_types
+from hunet.model.parameters import path_fields
+from hunet.model.randomness import Stream, generator
+from hunet.model.workload import Drawn, WorkloadKind
+from hunet.systems import WORKLOADS
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
@@ -79,17 +75,14 @@ def make_workload(
     if not contacts.names:
         raise ConfigurationError("a workload needs nodes, and the contact table has none")
     chosen = from_mapping(WORKLOADS[kind].parameters, given)
-    located = chosen
-    if isinstance(chosen, (GroupWorkload, QuestionnaireWorkload)):
-        located = msgspec.structs.replace(chosen, folder=str(Path(base) / chosen.folder))
-    elif isinstance(chosen, CommunityWorkload) and chosen.members:
-        located = msgspec.structs.replace(chosen, members=str(Path(base) / chosen.members))
+    paths = {
+        field: Path(base) / getattr(chosen, field) for field in path_fields(type(chosen)) if getattr(chosen, field)
+    }
+    located = msgspec.structs.replace(chosen, **{field: str(path) for field, path in paths.items()})
     publications, subscriptions = WORKLOADS[kind].draw(contacts, located, seed)
-    made = {"kind": kind, "generated": msgspec.to_builtins(chosen), "seed": seed}
-    return Workload.of(publications, subscriptions, made)
-
-
-Drawn = tuple[list[Publication], list[Subscription]]
+    # Where files lie is the machine's affair: the fingerprint of the workload tells what they hold.
+    generated = msgspec.to_builtins(chosen) | {field: path.name for field, path in paths.items()}
+    return Workload.of(publications, subscriptions, {"kind": kind, "generated": generated, "seed": seed})
 
 
 def _uniform(contacts: Contacts, chosen: UniformWorkload, seed: int) -> Drawn:
@@ -120,20 +113,4 @@ def _uniform(contacts: Contacts, chosen: UniformWorkload, seed: int) -> Drawn:
     return publications, subscriptions
 
 
-class WorkloadKind(NamedTuple):
-    """A kind of workload: what can be set, and how it is drawn."""
-
-    parameters: type[Parameters]
-    draw: Callable[[Any, Any, int], Drawn]
-
-
-WORKLOADS: dict[str, WorkloadKind] = {
-    "uniform": WorkloadKind(UniformWorkload, _uniform),
-    "communities": WorkloadKind(CommunityWorkload, community_workload),
-    "overlay": WorkloadKind(OverlayWorkload, draw_overlay),
-    "tags": WorkloadKind(TagWorkload, draw_tags),
-    "questionnaires": WorkloadKind(QuestionnaireWorkload, draw_questionnaires),
-    "groups": WorkloadKind(GroupWorkload, draw_groups),
-    "types": WorkloadKind(TypeWorkload, draw_types),
-    "intervals": WorkloadKind(IntervalWorkload, draw_intervals),
-}
+UNIFORM = WorkloadKind(UniformWorkload, _uniform)

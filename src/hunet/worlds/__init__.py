@@ -23,7 +23,6 @@ from hunet.model.errors import ConfigurationError, did_you_mean
 from hunet.model.parameters import Parameter, Parameters, describe, from_mapping
 from hunet.worlds.campus import Campus, campus
 from hunet.worlds.community import Community, community
-from hunet.worlds.contact_statistics import ContactStatistics, contact_statistics, inter_contact_times
 from hunet.worlds.exact_contacts import exact_contacts
 from hunet.worlds.movement import Movement
 from hunet.worlds.movement_files import write_movement
@@ -38,13 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WORLDS",
-    "ContactStatistics",
     "Movement",
     "Tracks",
     "World",
-    "contact_statistics",
     "exact_contacts",
-    "inter_contact_times",
     "make_movement",
     "make_world",
     "write_movement",

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from hunet.graphs.communities import girvan_newman
 from hunet.model.errors import ConfigurationError
-from hunet.worlds.girvan_newman import girvan_newman
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -86,10 +86,15 @@ def weighted(hosts: int, edges: set[tuple[int, int]], spread: float, weak_ties: 
 def communities(
     hosts: int, caves: int, edges: set[tuple[int, int]], detection: Literal["girvan-newman", "caves"]
 ) -> Integers:
-    """Find the community of each host."""
+    """Find the community of each host, numbered in the order of their lowest members."""
     if detection == "caves" or caves == 1:
         return np.arange(hosts) % caves
-    return girvan_newman(hosts, edges)
+    ends = sorted(edges)
+    found = girvan_newman(hosts, ends, np.ones(len(ends)))
+    labels = np.empty(hosts, np.int64)
+    for number, members in enumerate(sorted(found)):
+        labels[members] = number
+    return labels
 
 
 def placed(count: int, per_side: int, distinct: bool, min_separation: int, rng: Generator) -> Integers:

@@ -1,47 +1,26 @@
-"""The input formats, by name, and the guess which one a file is in. To add one, write its module and list it here."""
+"""The input formats, by name, and the guess which one a file is in.
+
+To add one, add an entry to ``table``, or write a module and list its format here.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
-from hunet.pipeline.formats.arff import ARFF
-from hunet.pipeline.formats.durations import DURATIONS
 from hunet.pipeline.formats.encounters import ENCOUNTERS
 from hunet.pipeline.formats.format import Format
-from hunet.pipeline.formats.haggle import HAGGLE
-from hunet.pipeline.formats.intervals import INTERVALS
-from hunet.pipeline.formats.milliseconds import MILLISECONDS
 from hunet.pipeline.formats.named_columns import ASSOCIATIONS, CSV
 from hunet.pipeline.formats.one import ONE
-from hunet.pipeline.formats.pair_hours import PAIR_HOURS
 from hunet.pipeline.formats.positions import POSITIONS
 from hunet.pipeline.formats.roster import ROSTER
-from hunet.pipeline.formats.scanner_files import SCANNER_FILES
-from hunet.pipeline.formats.sociopatterns import SOCIOPATTERNS, SOCIOPATTERNS_IJT
+from hunet.pipeline.formats.table import TABLE
 
 if TYPE_CHECKING:
     from hunet.pipeline.sources import Head
 
 FORMATS: dict[str, Format] = {
-    each.name: each
-    for each in (
-        ONE,
-        HAGGLE,
-        SCANNER_FILES,
-        INTERVALS,
-        DURATIONS,
-        SOCIOPATTERNS,
-        SOCIOPATTERNS_IJT,
-        ARFF,
-        MILLISECONDS,
-        PAIR_HOURS,
-        ROSTER,
-        POSITIONS,
-        ASSOCIATIONS,
-        CSV,
-        ENCOUNTERS,
-    )
+    each.name: each for each in (ONE, *TABLE, ROSTER, POSITIONS, ASSOCIATIONS, CSV, ENCOUNTERS)
 }
 _ENOUGH = 0.5
 """Share of a file's first lines that must look like the format that the user named: logs are dirty."""

@@ -1,9 +1,9 @@
 """What an input format is: how its lines look, how they are told from others, and how they become records.
 
-A format is one small module that defines a :class:`Format`; ``hunet.pipeline.formats`` lists them. ``parse`` is a
-function from the table ``lines`` to one of the tables ``sightings``, ``positions`` or ``stays`` of
-``hunet.pipeline.schemas``. A line that is no record says so in ``fate`` (``blank``, ``comment``, ``header``), one that
-cannot be read is ``unreadable``, and ``detail`` tells why: nothing is thrown away here.
+A format is a :class:`Format`; ``hunet.pipeline.formats`` lists them. ``parse`` is a function from the table ``lines``
+to one of the tables ``sightings``, ``positions`` or ``stays`` of ``hunet.pipeline.schemas``. A line that is no record
+says so in ``fate`` (``blank``, ``comment``, ``header``), one that cannot be read is ``unreadable``, and ``detail``
+tells why: nothing is thrown away here.
 """
 
 from __future__ import annotations
@@ -122,11 +122,3 @@ def unreadable(problem: str) -> Callable[[DataFrame], DataFrame]:
 
     said = sf.concat(sf.col(problem), sf.lit(": "), sf.substring("text", 1, 200))
     return lambda rows: rows.withColumn("detail", sf.when(sf.col("fate") == "unreadable", said))
-
-
-def number_rows(head: Head) -> list[list[float]]:
-    """The lines of a beginning as numbers; empty if any is not."""
-    try:
-        return [[float(part) for part in text.split()] for _, text in head.lines if not text.startswith("#")]
-    except ValueError:
-        return []

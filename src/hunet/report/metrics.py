@@ -1,0 +1,65 @@
+"""How each metric is shown to people: its title, its unit and its digits, in this one place.
+
+What a metric means and how it is computed is said by ``hunet.simulation.SUMMARY``; all names but ``brokers`` (the mean
+number of nodes with that role) are from there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from hunet.model.intervals import Interval
+
+_UNITS = {"number": ("", 1.0), "ratio": ("", 1.0), "seconds": (" (min)", 60.0), "bytes": (" (MB)", 1e6)}
+
+
+class Metric(NamedTuple):
+    """A number of a result as people read it."""
+
+    name: str
+    label: str
+    """Without the unit: a table of one run chooses its units itself."""
+    kind: Literal["number", "ratio", "seconds", "bytes"] = "number"
+    digits: int = 2
+    """Of a mean over runs, in its unit."""
+    remark: str = ""
+    """Beside the value of one run."""
+    heading: str = ""
+    """Over a narrow column, with ratios in percent and times in the unit that fits; empty if there is none."""
+
+    @property
+    def title(self) -> str:
+        """The label and the unit of means over runs."""
+        return self.label + _UNITS[self.kind][0]
+
+    @property
+    def unit(self) -> float:
+        """The unit of means over runs, in that of the results."""
+        return _UNITS[self.kind][1]
+
+    def of(self, rows: list[dict[str, Any]]) -> Interval:
+        """Its mean over some runs, with the confidence interval."""
+        return Interval.of(row[self.name] for row in rows)
+
+
+_PAIRS = "of all (publication, interested subscriber) pairs"
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("delivery_ratio", "delivery ratio", "ratio", 3, _PAIRS, "deliv-\nered %"),
+        Metric("reachable_ratio", "reachable bound", "ratio", 3, "what contacts allow at best", "bound\n%"),
+        Metric("latency_avg", "delay", "seconds", 1, "mean over deliveries", "delay\n{time}"),
+        Metric("latency_med", "delay, median", "seconds", 1),
+        Metric("hopcount_avg", "hops", remark="mean over deliveries"),
+        Metric("relayed", "data packets", remark="messages that changed hands"),
+        Metric("overhead_ratio", "overhead ratio", remark="further packets per delivery", heading="over-\nhead"),
+        Metric("copies_avg", "copies per message", "number", 1, "devices that ever held or received it", "copies"),
+        Metric("control_bytes", "control", "bytes", remark="bytes", heading="control\nMB"),
+        Metric("efficiency", "efficiency", "ratio", 3, "share of the receivers that wanted it"),
+        Metric("dropped_overflow", "dropped: full buffer", remark="copies"),
+        Metric("dropped_expired", "dropped: old age", remark="copies"),
+        Metric("aborted", "cut off", remark="packets under way when a contact ended"),
+        Metric("buffer_avg", "messages in a buffer", digits=1),
+        Metric("brokers", "brokers", digits=1, heading="bro-\nkers"),
+    )
+}

@@ -1,1 +1,0 @@
-"""What a node learns about people. Pure data structures and functions: no clock, no I/O, no randomness."""

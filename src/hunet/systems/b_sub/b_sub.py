@@ -1,0 +1,327 @@
+"""B-SUB and B-SUB-P: messages climb towards those who meet the interested.
+
+The folder's ``__init__`` has the citation, the theory of operation and the departures from the paper.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
+from hunet.protocols.carrier import BufferParameters, Carrier
+from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet
+from hunet.systems.b_sub.filter import (
+    Evidence,
+    FilterShape,
+    Lookup,
+    TemporalCountingBloomFilter,
+    cycles_between,
+    preference,
+)
+from hunet.systems.b_sub.packets import Filters, Forward, check_filters
+from hunet.systems.b_sub.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
+_MARKS = 256
+"""Marks kept before those of messages that are gone are thrown away."""
+_HEARD = 4096
+"""Genuine filters remembered."""
+
+
+class BSubParameters(BufferParameters, frozen=True):
+    """B-SUB's parameters."""
+
+    decay_cycle: Annotated[
+        float, about("time in which every counter loses 1", symbol="1/DF", unit="s", source="section 6.2", gt=0)
+    ] = 256.0
+    counters: Annotated[int, about("counters of a filter", symbol="m", source="section 6.1", ge=8, le=256)] = 256
+    hashes: Annotated[int, about("positions of a tag", symbol="k", source="section 6.1", ge=1, le=16)] = 3
+    initial: Annotated[int, about("counter of a new interest", symbol="Π", source="section 6.1", ge=1, le=255)] = 5
+    ceiling: Annotated[int, about("where counters stop", symbol="C_max", source="section 6.2", ge=1, le=255)] = 255
+    buffer: (
+        Annotated[
+            int, about("messages that a device can hold; none is unlimited", unit="messages", source="section 6.1")
+        ]
+        | None
+    ) = 100
+    relative_always: Annotated[
+        bool, about("a peer is preferred over no counter as over a counter of 1", source="section 3.1")
+    ] = False
+    suppress_own: Annotated[
+        bool, about("what peers have heard of a device's own interests stays out of its relay filter")
+    ] = False
+    exact: Annotated[
+        bool, about("exact counters go with the filters, to tell their false positives; for studies, slow")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.initial > self.ceiling:
+            raise ValueError(f"initial ({self.initial}) cannot exceed ceiling ({self.ceiling})")
+
+
+class Plan:
+    """What goes to a peer in this contact: deliveries, and messages to relay with the preference that sends them."""
+
+    __slots__ = ("direct", "left", "made", "preferences", "unasked")
+
+    def __init__(
+        self, made: float, left: MessageSet, direct: MessageSet, preferences: dict[int, float], unasked: MessageSet = 0
+    ) -> None:
+        self.made, self.direct, self.preferences, self.unasked = made, direct, preferences, unasked
+        self.left = left
+        """What has not gone yet."""
+
+
+class BSub(Carrier):
+    """Deliver to the interested, relay to those who meet them more often."""
+
+    Parameters: ClassVar[type[Parameters]] = BSubParameters
+    exchanges_once: ClassVar[bool] = True
+    tells_interests: ClassVar[bool] = False
+
+    def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.shape = _shape(parameters.counters, parameters.hashes, parameters.initial, parameters.ceiling)
+        self.genuine = self.relay = self.shape.empty()
+        self.marks: dict[int, float] = {}
+        """The paper's preference table: for messages that were relayed, the best preference they were sent for."""
+        self._most_marks = _MARKS
+        self.filters: dict[Node, Filters] = {}
+        """What the neighbours that this device is in exchange with have told."""
+        self.plans: dict[Node, Plan] = {}
+        self.watch = Watch(driver, self.shape) if parameters.exact else None
+        self.genuine_wire = b""
+        self._aged = self._next_decay = 0.0
+        self._tags = _lookup(self.shape, ())
+        self._heard: dict[bytes, tuple[Evidence, list[Topic]]] = {}
+        """For each genuine filter, as it came: the filter, and the tags that it matches."""
+
+    # What variants change -------------------------------------------------------------------------------------------
+
+    def greeting(self) -> Filters:
+        """What this device tells: its interests and those that it relays (section 4.3)."""
+        truth = self.watch.truth(self.topics) if self.watch else None
+        return Filters(self.genuine_wire, self.relay.counters, truth, self.seen)
+
+    def plan(self, told: Filters, now: float) -> Plan | None:
+        """What to send a peer after what it told of its interests, and of what it has seen (section 4.4)."""
+        held = self.buffer.held(now)
+        if not held:
+            return None
+        # Numbers count from the first message that is still alive, which keeps the sets short.
+        first, by_topic = self.driver.messages.alive(now)
+        offers = held >> first
+        offers ^= offers & (told.seen >> first)
+        if not offers:
+            return None
+        if len(by_topic) != len(self._tags.keys):
+            self._know_tags(by_topic)
+        direct = 0
+        for tag in (self._heard.get(told.genuine) or self._hear(told.genuine))[1]:
+            direct |= offers & by_topic[tag]
+        offers ^= direct
+        relayed, marks = 0, self.marks
+        preferences: dict[int, float] = {}
+        for on_tag, mine, theirs in self._tags.preferred(self.relay.counters, told.relay, by_topic.values()):
+            messages = offers & on_tag
+            if messages:
+                better = preference(mine or self.parameters.relative_always, theirs)
+                while messages:
+                    number = messages.bit_length() - 1
+                    bit = 1 << number
+                    messages ^= bit
+                    number += first
+                    if number not in marks or better > marks[number]:
+                        preferences[number] = better
+                        relayed |= bit
+        goes = direct | relayed
+        return Plan(now, goes << first, direct << first, preferences) if goes else None
+
+    # The contract ---------------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        self._aged = now
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self._renew_genuine()
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        super().unsubscribe(topic, now)
+        self._renew_genuine()
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        if now >= self._next_decay:
+            self._age(now)
+        if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
+            told = self.greeting()
+            self._greeting = (told,)
+            if self.watch:
+                self.watch.greeted(told, self.topics)
+        return self._greeting
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Filters):
+            self.filters[peer] = packet
+            plan = self.plan(packet, now)
+            if plan:
+                self.plans[peer] = plan
+                self.driver.wake(peer)
+        elif isinstance(packet, Forward):
+            self._accept(peer, packet, now)
+        elif isinstance(packet, Have) and peer in self.plans:
+            self.plans[peer].left &= ~packet.messages
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        plan = self.plans.get(peer)
+        if not plan or not plan.left:
+            return None
+        if now > plan.made:  # both ends send what they held when they met, also if it is pushed out by what they get
+            plan.left &= self.buffer.held(now)
+            if not plan.left:
+                return None
+        messages = self.driver.messages.newest(plan.left, room)
+        return Forward(messages, self.next_hops(messages), messages & plan.direct)
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
+        plan = self.plans.get(peer)
+        if not plan:
+            return
+        plan.left ^= plan.left & packet.messages  # what the link lost is not tried again in this contact
+        if arrived:
+            assert isinstance(packet, Forward)
+            self._raise_marks(plan, packet.messages)
+            if len(self.marks) > self._most_marks:
+                marks = self.marks
+                self.marks = {number: marks[number] for number in members(self.buffer.held(now)) if number in marks}
+                self._most_marks = max(_MARKS, 2 * len(self.marks))
+            if self.watch:
+                self.watch.forwarded(self.filters[peer], packet, plan.unasked)
+
+    def settled(self, peer: Node, now: float) -> None:
+        told = self.filters.pop(peer, None)  # one exchange in a contact, and this was it (section 6.1)
+        if self.plans:
+            self.plans.pop(peer, None)
+        if not told:
+            return
+        if now >= self._next_decay:
+            self._age(now)
+        # First the evidence, then the hearsay: the other way round, hearsay would be counted as evidence (section 4.3).
+        hearsay, suppress = told.relay, self.parameters.suppress_own
+        if suppress:
+            hearsay = TemporalCountingBloomFilter(self.shape, hearsay).without(self.genuine).counters
+        evidence = (self._heard.get(told.genuine) or self._hear(told.genuine))[0]
+        merged = self.relay.a_merge_and_m_merge(evidence, hearsay)
+        if merged is not self.relay:
+            self.relay, self._greeting = merged, ()
+        if self.watch:
+            self.watch.learned(told, self.topics if suppress else ())
+
+    def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
+        if self.filters:  # the exchange was cut off
+            self.filters.pop(peer, None)
+            self.plans.pop(peer, None)
+
+    def check(self, packet: Packet) -> None:
+        if isinstance(packet, Filters):
+            check_filters(packet, self.shape)
+
+    def demand(self, message: Message, now: float) -> Demand:
+        faded = self.relay.decay(cycles_between(self._aged, now, self.parameters.decay_cycle))
+        return Demand(strength=faded.value(message.topic))  # filters do not tell whose interests they hold
+
+    def observations(self, now: float) -> dict[str, float]:
+        self._age(now)
+        return self.watch.observations() if self.watch else {}
+
+    # The steps ------------------------------------------------------------------------------------------------------
+
+    def _accept(self, peer: Node, packet: Data, now: float) -> None:
+        assert isinstance(packet, Forward)
+        seen = packet.messages & self.seen
+        new = packet.messages ^ seen if seen else packet.messages
+        if not new:
+            return
+        self._see(new)
+        if len(self.filters) > 1:  # others could send it too: let them know that there is no need
+            self.driver.broadcast(Have(new), but=peer)
+        mine, limit = self.hops, self.parameters.max_hops
+        for number, hops in zip(members(packet.messages), packet.hops, strict=True):
+            if not seen or new >> number & 1:
+                mine[number] = hops
+        dead = new & self.driver.messages.dead(now)
+        if dead:
+            new ^= dead
+        self._deliver(new)
+        matched = new & packet.direct
+        if matched:
+            for number in members(matched & ~self.delivered):
+                self.driver.false_match(self.driver.messages[number])
+        if limit is not None:
+            new &= ~sum(1 << number for number in members(new) if mine[number] >= limit)
+        keep = self.keeps(new, packet)
+        if keep:
+            self.buffer.add(keep, now)
+
+    def _hear(self, genuine: bytes) -> tuple[Evidence, list[Topic]]:
+        if len(self._heard) >= _HEARD:  # a peer could make them up
+            self._heard.clear()
+        whole, evidence = _genuine(self.shape, genuine)
+        heard = self._heard[genuine] = evidence, self._tags.present(whole.counters)
+        return heard
+
+    def _know_tags(self, tags: Iterable[Topic]) -> None:
+        self._tags = _lookup(self.shape, tuple(tags))  # in the catalogue's order, in which it has their messages
+        self._heard.clear()
+
+    def _raise_marks(self, plan: Plan, messages: MessageSet) -> None:
+        others = [other for other in self.plans.values() if other is not plan]  # on slow links only
+        preferences, marks = plan.preferences, self.marks
+        for number in members(messages):
+            mark = preferences.get(number)
+            if mark is not None:
+                if number not in marks or mark > marks[number]:
+                    marks[number] = mark
+                for other in others:
+                    if other.preferences.get(number, mark + 1) <= mark:
+                        other.left &= ~(1 << number)
+
+    def _age(self, now: float) -> None:
+        cycle = self.parameters.decay_cycle
+        cycles = cycles_between(self._aged, now, cycle)
+        self._aged, self._next_decay = now, (now // cycle + 1) * cycle
+        self.relay, self._greeting = self.relay.decay(cycles), ()
+        if self.watch:
+            self.watch.aged(cycles)
+
+    def _renew_genuine(self) -> None:
+        self.genuine = self.shape.of(sorted(self.topics))
+        self.genuine_wire, self._greeting = self.genuine.to_plain_wire(), ()
+
+
+class BSubP(BSub):
+    """B-SUB with own and relayed interests mixed in one filter, for privacy (section 4.5)."""
+
+    def greeting(self) -> Filters:
+        truth = self.watch.truth(self.topics, mixed=True) if self.watch else None
+        return Filters(b"", self.relay.a_merge(self.genuine).counters, truth, self.seen)
+
+
+@lru_cache(64)
+def _shape(counters: int, hashes: int, initial: int, ceiling: int) -> FilterShape:
+    return FilterShape(counters, hashes, initial, ceiling)
+
+
+@lru_cache(_HEARD)
+def _genuine(shape: FilterShape, data: bytes) -> tuple[TemporalCountingBloomFilter, Evidence]:
+    whole = shape.from_plain_wire(data)
+    return whole, Evidence(whole)
+
+
+@lru_cache(256)
+def _lookup(shape: FilterShape, tags: tuple[Topic, ...]) -> Lookup:
+    return Lookup(shape, tags)

@@ -1,0 +1,39 @@
+"""What belongs to no paper of ours: protocols that every system is compared with, and plain workloads."""
+
+from __future__ import annotations
+
+from hunet.systems import Scales, Setting, System
+
+SYSTEM = System(
+    "baselines",
+    "Baselines",
+    protocols={
+        "push": "hunet.protocols.push:Push",
+        "pull": "hunet.protocols.pull:Pull",
+        "spray-and-wait": "hunet.protocols.spray_and_wait:SprayAndWait",
+    },
+    workloads={
+        "uniform": "hunet.simulation.workloads:UNIFORM",
+        "questionnaires": "hunet.simulation.real_interests:QUESTIONNAIRES",
+        "groups": "hunet.simulation.real_interests:GROUPS",
+    },
+    settings="hunet.systems.baselines:settings",
+)
+
+
+def settings(scales: Scales) -> list[Setting]:  # noqa: ARG001
+    """No parameter of these is a time."""
+    return [
+        Setting("push", "push", {}, "quick"),
+        Setting("pull", "pull", {}, "quick"),
+        Setting("pull from anyone", "pull", {"from_anyone": True}, "quick"),
+        *(
+            Setting(
+                f"spray-and-wait, {copies} copies",
+                "spray-and-wait",
+                {"copies": copies},
+                "quick" if copies == 8 else "advise",
+            )
+            for copies in (2, 4, 8, 16, 32)
+        ),
+    ]

@@ -1,0 +1,129 @@
+"""Neighbors: every device also collects for the K people whom it meets most. A baseline of MOPS (section V.A).
+
+F. Li and J. Wu, "MOPS", ICDCS 2009, section V.A, after its reference [15]: "Nodes in the Neighbors scheme aggregate the
+interests from the k nearest neighbors, and associate weight according to the popularity among the k nearest neighbors
+to each category of interest. Nodes then collect events according to the weights."
+
+Theory of operation. While it trains, a device records whom it is in contact with. Its K nearest are then those with the
+largest closeness, which is the least mean separation. It learns their interests when it meets them, and asks everybody
+for events by weight: 1 for what it wants itself, and the share of its nearest who want it.
+
+Where the paper leaves a choice. K is not given; 5 here. The text says that this scheme "only depends on 2-hop paths":
+publishers give to whoever asks, and copies that are carried for others go to people who want them themselves, no
+further. Without a training phase there are no nearest, and everybody asks for the own interests only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about
+from hunet.protocols.carrier import BufferParameters
+from hunet.protocols.contract import Control, Driver, Interests, Packet, Seen
+from hunet.systems.mops.contact_history import ContactHistory, Edges
+from hunet.systems.mops.weighted_carrier import WeightedCarrier, by_weight
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+class KNearestParameters(BufferParameters, frozen=True):
+    """The parameters of Neighbors."""
+
+    nearest: Annotated[
+        int, about("people for whom a device collects", symbol="K", source="MOPS, section V.A", ge=1)
+    ] = 5
+    edges: Annotated[Edges, about("which separations count at the ends of the training window")] = "both"
+
+
+class KNearest(WeightedCarrier):
+    """Collect for yourself, and for those whom you meet most."""
+
+    Parameters: ClassVar[type[Parameters]] = KNearestParameters
+
+    def __init__(self, node: Node, parameters: KNearestParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.training = False
+        self.history: ContactHistory = ContactHistory()
+        self.nearest: list[Node] = []
+        self.interests_of_nearest: dict[Node, tuple[Topic, ...]] = {}
+        self.published: MessageSet = 0
+        self._began = 0.0
+        self._near: dict[Node, None] = {}
+        """Everybody in contact, in the order in which contacts began."""
+
+    def weights(self) -> dict[Topic, float]:
+        """How much this device wants each topic: for itself, and for its nearest."""
+        share = Counter(topic for topics in self.interests_of_nearest.values() for topic in topics)
+        wanted = sorted({*self.topics, *share})
+        return {topic: (topic in self.topics) + share[topic] / self.parameters.nearest for topic in wanted}
+
+    def gives(self, peer: Node, now: float) -> MessageSet:
+        held = self.buffer.held(now)
+        return held & (self.published | self.wanted(self.interests.get(peer, ())))
+
+    # The contract ---------------------------------------------------------------------------------------------------
+
+    def phase(self, name: str, now: float) -> None:
+        if name == "train":
+            self.training, self._began = True, now
+            for peer in self._near:  # contacts that begin at this instant have begun already
+                self.history.start(peer, now)
+                self.known.pop(peer, None)
+        elif self.training:
+            self.training = False
+            self.nearest = self._rank(now)
+            for peer in self._near:
+                for packet in self._greet():
+                    self.driver.send(peer, packet)
+
+    def start(self, now: float) -> None:
+        self._began = now
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        self._near[peer] = None
+        if self.training:
+            self.history.start(peer, now)
+            return ()
+        return self._greet()
+
+    def link_down(self, peer: Node, now: float) -> None:
+        super().link_down(peer, now)
+        self._near.pop(peer, None)
+        if self.training:
+            self.history.end(peer, now)
+
+    def publish(self, message: Message, now: float) -> None:
+        self.published |= message.bit
+        super().publish(message, now)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        super().receive(peer, packet, now)
+        if not isinstance(packet, Interests) or peer not in self.nearest:
+            return
+        if self.interests_of_nearest.get(peer) != packet.topics:
+            self.interests_of_nearest[peer] = packet.topics
+            self._greeting = ()
+
+    # The steps ------------------------------------------------------------------------------------------------------
+
+    def _rank(self, now: float) -> list[Node]:
+        def apart(peer: Node) -> float:
+            times = self.history.separations(peer, self._began, now, self.parameters.edges)
+            return sum(times) / len(times) if times else 0.0
+
+        met = sorted(cast("list[Node]", self.history.peers))
+        return sorted(met, key=apart)[: self.parameters.nearest]
+
+    def _greet(self) -> tuple[Control, ...]:
+        if not self._greeting:
+            own = Interests(tuple(sorted(self.topics)))
+            self._greeting = (own, by_weight(self.weights()), Seen(self.seen))
+        return self._greeting
+
+    def _tell_interests(self) -> None:
+        self._greeting = ()
+        if self.known:
+            for packet in self._greet()[:2]:
+                self.driver.broadcast(packet)

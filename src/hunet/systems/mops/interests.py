@@ -1,0 +1,305 @@
+"""MOPS's interest lists and their weights (section IV.A), as one device keeps them.
+
+F. Li and J. Wu, "MOPS", ICDCS 2009. A device knows the *lists* of its own community, which are broadcast there. A
+broker makes three things of what it hears:
+
+=============  =====================================================================================================
+internal I     what its community wants: the sum of its closeness to those who want a topic (Eq. 2)
+external E     what neighbouring communities want: of each community the largest internal weight that one of its
+               brokers has told, times the closeness of the link to that broker; summed over communities (Eq. 3)
+relayed R      what other brokers of its community have told of theirs, times the closeness to them
+=============  =====================================================================================================
+
+ER takes of each community the larger of E and R (Eq. 4). In its own community a broker asks by α·S + β·E (Eq. 5), where
+S is 1 for its own interests; outside, by α·I + β·ER (Eq. 6). Since α is far larger than β, what its own people want
+comes first. (Section IV.B has S in the place of I in Eq. 6; then a broker would never collect for its community,
+against the first rule of section IV.A.) Relayed lists are not used in the own community and are not relayed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from hunet.model import Node, Topic
+from hunet.protocols.contract import ID_BYTES, Control
+from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, by_weight, weights_size
+
+if TYPE_CHECKING:
+    from hunet.systems.mops.structure import Structure
+
+Weights = dict[Topic, float]
+M = TypeVar("M")
+_Told = tuple[tuple[Topic, float], ...]
+
+_FOLLOWS = {
+    "own": ("S", "I", "Eq. 5", "Eq. 6", "internal"),
+    "lists": ("I", "Eq. 6", "internal"),
+    "external": ("E", "ER", "Eq. 5", "Eq. 6", "relay"),
+    "relayed": ("ER", "Eq. 6"),
+}
+"""What is made of the own interests, the community's lists, and what brokers elsewhere and here have told."""
+_FOLLOWS_FOR_ONE = {"external": ("E", "ER", "relay"), "relayed": ("R", "ER")}
+"""Of these, what is made for each community by itself, and only made anew for the one that was told of."""
+
+
+class InterestList(msgspec.Struct, frozen=True, gc=False):
+    """What one device wants, as its community hears it: {(X, w)} with its generation time t (section II.C)."""
+
+    origin: Node
+    made: float
+    own: tuple[Topic, ...]
+    """Its own interests, of weight 1."""
+    carried: tuple[Topic, ...] = ()
+    """What it, a broker, collects for other communities."""
+    anything: bool = False
+    """Whether it, a broker, takes the rest too, by its default weight."""
+
+    def asks_for(self, topic: Topic) -> bool:
+        """Whether this list has a weight above 0 for a topic."""
+        return self.anything or topic in self.own or topic in self.carried
+
+
+class Lists(Control, frozen=True, gc=False):
+    """Interest lists of a community, on their way through it."""
+
+    lists: tuple[InterestList, ...]
+
+    @property
+    def size(self) -> int:
+        topics = [topic for one in self.lists for topic in (*one.own, *one.carried)]
+        return 2 * ID_BYTES * len(self.lists) + sum(len(topic.encode()) + WEIGHT_BYTES for topic in topics)
+
+
+class Internal(Control, frozen=True, gc=False):
+    """What a broker's community wants, told to brokers of other communities."""
+
+    community: Node
+    weights: _Told
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES + weights_size(self.weights)
+
+
+class Relay(Control, frozen=True, gc=False):
+    """What other communities want, told to brokers of the own one: a list for each of them."""
+
+    lists: tuple[tuple[Node, _Told], ...]
+
+    @property
+    def size(self) -> int:
+        return sum(ID_BYTES + weights_size(weights) for _, weights in self.lists)
+
+
+class InterestBook:
+    """The lists that a device has heard, and the weights that follow."""
+
+    def __init__(self, node: Node, alpha: float, default: float) -> None:
+        self.node, self.alpha, self.default = node, alpha, default
+        self.own: set[Topic] = set()
+        self.lists: dict[Node, InterestList] = {}
+        """The newest list of everybody in the community, this device included."""
+        self.external: dict[Node, dict[Node, _Told]] = {}
+        """For each neighbouring community, what its brokers have told of it."""
+        self.relayed: dict[Node, dict[Node, _Told]] = {}
+        """For each of them, what brokers of the own community have told of it."""
+        self.structure: Structure | None = None
+        self._made: dict[str, Any] = {}
+        """Sums and packets, as they were made when something that they follow from last changed."""
+        self._made_for: dict[str, dict[Node, Any]] = {}
+        """The same for each community by itself."""
+
+    # What comes in --------------------------------------------------------------------------------------------------
+
+    def place(self, structure: Structure) -> None:
+        """Learn the own place: lists of those who are not (or no longer) of the community are forgotten."""
+        here = set(structure.members(self.node))
+        self.lists = {origin: one for origin, one in self.lists.items() if origin in here}
+        self.external, self.relayed = {}, {}
+        self.weigh_by(structure)
+
+    def weigh_by(self, structure: Structure) -> None:
+        """The own place is as it was, but who is how close may have changed, and all weights with it."""
+        self.structure = structure
+        self._made.clear()
+        self._made_for.clear()
+
+    def want(self, topics: set[Topic]) -> None:
+        """The device's own interests."""
+        if self.own != topics:
+            self.own = set(topics)
+            self._remake("own")
+
+    def hear(self, lists: Iterable[InterestList]) -> tuple[InterestList, ...]:
+        """Take in lists of the own community; returns those that were news. The newest wins."""
+        assert self.structure is not None
+        here = self.structure.members(self.node)
+        news = []
+        for one in lists:
+            known = self.lists.get(one.origin)
+            if one.origin != self.node and one.origin in here and (known is None or known.made < one.made):
+                self.lists[one.origin] = one
+                news.append(one)
+        if news:
+            self._remake("lists")
+        return tuple(news)
+
+    def hear_internal(self, broker: Node, told: Internal) -> None:
+        """A broker of another community tells what that wants."""
+        brokers = self.external.setdefault(told.community, {})
+        if brokers.get(broker) != told.weights:
+            brokers[broker] = told.weights
+            self._remake("external", told.community)
+
+    def hear_relay(self, broker: Node, told: Relay) -> None:
+        """A broker of the own community tells what its neighbouring communities want."""
+        before = {community: row[broker] for community, row in self.relayed.items() if broker in row}
+        now = dict(told.lists)
+        changed = [community for community in sorted({*before, *now}) if before.get(community) != now.get(community)]
+        for community in changed:
+            row = self.relayed.setdefault(community, {})
+            if community in now:
+                row[broker] = now[community]
+            else:
+                del row[broker]
+        if changed:
+            self._remake("relayed", *changed)
+
+    # What follows ---------------------------------------------------------------------------------------------------
+
+    def internal(self) -> Weights:
+        """I, Eq. 2."""
+        return self._once("I", self._internal)
+
+    def _internal(self) -> Weights:
+        weights: Weights = {}
+        for origin in sorted(self.lists):
+            closeness = self._closeness(origin)
+            for topic in self.lists[origin].own if origin != self.node else sorted(self.own):
+                weights[topic] = weights.get(topic, 0.0) + closeness
+        return weights
+
+    def external_of(self, community: Node) -> Weights:
+        """E(A): the best that this broker can do for a community."""
+        return self._once_for("E", community, self._external_of)
+
+    def _external_of(self, community: Node) -> Weights:
+        assert self.structure is not None
+        direct, rows = self.structure.graph.direct, self.external.get(community, {})
+        return _best((direct(self.node, broker), told) for broker, told in rows.items())
+
+    def relayed_of(self, community: Node) -> Weights:
+        """R(A): the same with the help of another broker of the own community."""
+        return self._once_for("R", community, self._relayed_of)
+
+    def _relayed_of(self, community: Node) -> Weights:
+        rows = self.relayed.get(community, {})
+        return _best((self._closeness(broker), told) for broker, told in rows.items())
+
+    def external_sum(self) -> Weights:
+        """E, Eq. 3."""
+        return self._once("E", lambda: _sum(self.external_of(community) for community in sorted(self.external)))
+
+    def external_or_relayed(self) -> Weights:
+        """ER, Eq. 4."""
+        return self._once("ER", self._external_or_relayed)
+
+    def _external_or_relayed(self) -> Weights:
+        communities = sorted({*self.external, *self.relayed} - {self._home})
+        return _sum(self._once_for("ER", community, self._better_of) for community in communities)
+
+    def _better_of(self, community: Node) -> Weights:
+        better = dict(self.external_of(community))
+        for topic, weight in self.relayed_of(community).items():
+            better[topic] = max(better.get(topic, 0.0), weight)
+        return better
+
+    def carried(self) -> tuple[Topic, ...]:
+        """What this broker asks its own community for on behalf of others."""
+        return tuple(sorted(topic for topic, weight in self.external_sum().items() if weight > 0))
+
+    # What goes out --------------------------------------------------------------------------------------------------
+
+    def for_itself(self) -> Wants:
+        """The list of somebody who collects for nobody else: weight 1 for its own interests."""
+        return self._once("S", lambda: by_weight(self._self()))
+
+    def for_neighbours(self) -> Wants:
+        """A broker's list for its own community, Eq. 5."""
+        return self._once("Eq. 5", lambda: self._mixed(self._self(), self.external_sum()))
+
+    def for_outsiders(self) -> Wants:
+        """A broker's list for brokers of other communities, Eq. 6."""
+        return self._once("Eq. 6", lambda: self._mixed(self.internal(), self.external_or_relayed()))
+
+    def told_outside(self) -> Internal:
+        """The internal list for brokers of other communities."""
+        return self._once("internal", lambda: Internal(self._home, tuple(sorted(self.internal().items()))))
+
+    def told_inside(self) -> Relay:
+        """The external lists for brokers of the own community."""
+        return self._once("relay", lambda: Relay(tuple(map(self._told_of, sorted(self.external)))))
+
+    def _told_of(self, community: Node) -> tuple[Node, _Told]:
+        return community, self._once_for("relay", community, lambda one: tuple(sorted(self.external_of(one).items())))
+
+    def _self(self) -> Weights:
+        return dict.fromkeys(sorted(self.own), 1.0)
+
+    @property
+    def _home(self) -> Node:
+        assert self.structure is not None
+        return self.structure.label(self.node)
+
+    def _mixed(self, first: Weights, second: Weights) -> Wants:
+        beta = 1 - self.alpha
+        topics = sorted({*first, *second})
+        mixed = {topic: self.alpha * first.get(topic, 0.0) + beta * second.get(topic, 0.0) for topic in topics}
+        return by_weight(mixed, self.default)
+
+    def _closeness(self, other: Node) -> float:
+        assert self.structure is not None
+        return self.structure.graph.closeness(self.node, other)
+
+    def _once(self, name: str, make: Callable[[], M]) -> M:
+        """What has this name, as it was made when something that it follows from last changed."""
+        if name not in self._made:
+            self._made[name] = make()
+        found: M = self._made[name]
+        return found
+
+    def _once_for(self, name: str, community: Node, make: Callable[[Node], M]) -> M:
+        """The same for one community."""
+        made = self._made_for.setdefault(name, {})
+        if community not in made:
+            made[community] = make(community)
+        found: M = made[community]
+        return found
+
+    def _remake(self, changed: str, *communities: Node) -> None:
+        for name in _FOLLOWS[changed]:
+            self._made.pop(name, None)
+        for community in communities:
+            for name in _FOLLOWS_FOR_ONE[changed]:
+                self._made_for.get(name, {}).pop(community, None)
+
+
+def _best(rows: Iterable[tuple[float, _Told]]) -> Weights:
+    best: Weights = {}
+    for closeness, told in rows:
+        for topic, weight in told:
+            reached = closeness * weight
+            if topic not in best or reached > best[topic]:
+                best[topic] = reached
+    return best
+
+
+def _sum(rows: Iterable[Mapping[Topic, float]]) -> Weights:
+    total: Weights = {}
+    for row in rows:
+        for topic, weight in row.items():
+            total[topic] = total.get(topic, 0.0) + weight
+    return total

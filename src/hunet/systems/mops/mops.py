@@ -1,0 +1,397 @@
+"""MOPS: mobile community-based publish/subscribe.
+
+The folder's ``__init__`` has the citation, the theory of operation and the departures from the paper.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+
+from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Seen
+from hunet.systems.mops.errands import Errand, Errands
+from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
+from hunet.systems.mops.learning import Learner, Neighbourhood
+from hunet.systems.mops.parameters import MopsParameters, Table, prepared
+from hunet.systems.mops.structure import Structure, structure_of
+from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from random import Random
+
+    from hunet.protocols.contract import Experiment
+
+_TICK = 1e-6
+"""Two lists of one device are at least so far apart (s)."""
+
+
+class LocalStanding(Control, frozen=True, gc=False):
+    """Where the sender stands: its community, those to which it is a broker, and which lists of its own it knows."""
+
+    community: Node
+    bridges: tuple[Node, ...]
+    lists: tuple[tuple[Node, float], ...]
+    """Whose lists of its community it knows, and of what time."""
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * (1 + len(self.bridges)) + 2 * WEIGHT_BYTES * len(self.lists)
+
+
+class Mops(WeightedCarrier):
+    """Send inside your community, collect for it outside, by weight."""
+
+    Parameters: ClassVar[type[Parameters]] = MopsParameters
+    unnamed: ClassVar[frozenset[str]] = frozenset({"closeness", "later"})
+
+    def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.training = False
+        self.book = InterestBook(node, parameters.alpha, parameters.default_weight)
+        self.structure = self._made_of(parameters.closeness or ())
+        self.book.place(self.structure)
+        self.standing: dict[Node, LocalStanding] = {}
+        """What neighbours have told of themselves."""
+        self.published: MessageSet = 0
+        self.errands = Errands()
+        self.only_carried: MessageSet = 0
+        """What this device holds for an errand and nothing else."""
+        self._sent_to: dict[int, set[Node]] = {}
+        """The publisher's pub list: for its own messages, whom they were sent to or sent off to."""
+        self._near: dict[Node, None] = {}
+        """Everybody in contact, in the order in which contacts began."""
+        self.learner = self._learner() if parameters.learning == "exchange" else None
+        self._began = 0.0
+        self._mine: LocalStanding | None = None
+        self._role = ""
+        self._lists_sent = 0
+
+    @classmethod
+    def prepare(cls, parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
+        return prepared(parameters, experiment.contacts, experiment.training)
+
+    @property
+    def community(self) -> Node:
+        """The label of this device's community."""
+        return self.structure.label(self.node)
+
+    @property
+    def bridges(self) -> tuple[Node, ...]:
+        """The communities to which this device is a broker."""
+        return self.structure.bridges(self.node)
+
+    # Phases and structures ------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        self._began = now
+        self._renew_list(now)
+        self._tell_role()
+        self._await_structure(now)
+
+    def phase(self, name: str, now: float) -> None:
+        self.training = name == "train"
+        if self.training:  # contacts that begin at this instant have begun already: let nothing come of them
+            self._began = now
+            for known in (self.standing, self.wants, self.known):
+                known.clear()
+        else:
+            self._learn(now)
+            self._greet_neighbours()
+
+    def timer(self, tag: str, now: float) -> None:
+        if tag == "patience":
+            if self.learner and self.learner.exchange:
+                self.learner.exchange.give_up()
+                self._find_place(now)
+        elif tag == "relearn":
+            if self.learner:
+                if not self.training:
+                    self._learn(now)
+                    self._greet_neighbours()
+            else:
+                table = [table for time, table in self.parameters.later if time <= now][-1]
+                self.adopt(self._made_of(table), now)
+            self._await_structure(now)
+
+    def adopt(self, structure: Structure, now: float) -> None:
+        """Take a new place in a new structure, and tell those who are near."""
+        before = (self.community, self.structure.members(self.node), self.bridges)
+        self.structure = structure
+        if before == (self.community, structure.members(self.node), self.bridges):
+            self.book.weigh_by(structure)
+            return
+        self.book.place(structure)
+        self._renew_list(now)
+        self._tell_role()
+        self._greet_neighbours()
+
+    def _made_of(self, table: Table) -> Structure:
+        p = self.parameters
+        return structure_of(table, p.threshold, p.hops, p.pruning)
+
+    def _learner(self) -> Learner:
+        p = self.parameters
+        return Learner(self.node, threshold=p.threshold, hops=p.hops, pruning=p.pruning, sigma=p.sigma, edges=p.edges)
+
+    def _learn(self, now: float) -> None:
+        """A window is over; devices whose clocks agree count windows alike."""
+        if self.learner:
+            p = self.parameters
+            epoch = int(now // p.relearn) if p.relearn else 0
+            self.learner.begin(epoch, max(self._began, now - p.window) if p.window else self._began, now)
+            self.driver.set_timer("patience", now + p.patience)
+            self._find_place(now)
+
+    def _find_place(self, now: float) -> None:
+        structure = self.learner.structure() if self.learner else None
+        if structure:
+            self.adopt(structure, now)
+
+    def _await_structure(self, now: float) -> None:
+        p = self.parameters
+        if p.learning == "exchange":
+            times = [(now // p.relearn + 1) * p.relearn] if p.relearn else []
+        else:
+            times = [time for time, _ in p.later if time > now]
+        if times:
+            self.driver.set_timer("relearn", times[0])
+
+    def _tell_role(self) -> None:
+        role = "broker" if self.bridges else "user"
+        if role != self._role:
+            self._role = role
+            self.driver.role(role)
+
+    def _greet_neighbours(self) -> None:
+        self._mine, self._greeting = None, ()
+        for peer in self._near:
+            for packet in self._greet() + self._hello(peer):
+                self.driver.send(peer, packet)
+            if peer in self.standing:  # it has changed places a moment earlier
+                self._answer(peer, self.standing[peer])
+
+    # Contacts and lists (section IV.B) ------------------------------------------------------------------------------
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        self._near[peer] = None
+        if self.learner:
+            self.learner.history.start(peer, now)
+        if self.training:
+            return ()
+        hello = self._hello(peer)
+        return self._greet() + hello if hello else self._greet()
+
+    def link_down(self, peer: Node, now: float) -> None:
+        super().link_down(peer, now)
+        self._near.pop(peer, None)
+        if self.learner:
+            self.learner.history.end(peer, now)
+        self.standing.pop(peer, None)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Data):
+            super().receive(peer, packet, now)
+            if isinstance(packet, Errand):
+                self._take_errand(packet, now)
+        elif isinstance(packet, LocalStanding):
+            self.standing[peer] = packet
+            self._answer(peer, packet)
+        elif isinstance(packet, Lists):
+            self._hear_lists(peer, packet, now)
+        elif isinstance(packet, Internal):
+            self.book.hear_internal(peer, packet)
+            self._renew_list(now)
+        elif isinstance(packet, Relay):
+            self.book.hear_relay(peer, packet)
+        elif isinstance(packet, Neighbourhood):
+            if self.learner and not self.training:
+                self.learner.hear(packet)
+                self._find_place(now)
+        else:
+            super().receive(peer, packet, now)
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self._change_interests(now)
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        super().unsubscribe(topic, now)
+        self._change_interests(now)
+
+    def list_for(self, standing: LocalStanding) -> Wants:
+        """The interest list that is meant for such a peer."""
+        if standing.community == self.community:
+            return self.book.for_neighbours() if self.bridges else self.book.for_itself()
+        return self.book.for_outsiders() if self._pair_up(standing) else self.book.for_itself()
+
+    def _hello(self, peer: Node) -> tuple[Control, ...]:
+        return self.learner.hello(peer) if self.learner else ()
+
+    def _greet(self) -> tuple[Control, ...]:
+        if not self._greeting:  # it stays the same until this device sees or learns something new
+            self._greeting = (self._stand(), Seen(self.seen))
+        return self._greeting
+
+    def _stand(self) -> LocalStanding:
+        if self._mine is None:
+            lists = tuple((origin, one.made) for origin, one in sorted(self.book.lists.items()))
+            self._mine = LocalStanding(self.community, self.bridges, lists)
+        return self._mine
+
+    def _answer(self, peer: Node, standing: LocalStanding) -> None:
+        send, book = self.driver.send, self.book
+        if standing.community == self.community:
+            self._send_lists((peer,), self._lists_for(standing))
+            if self.bridges and standing.bridges:
+                send(peer, book.told_inside())
+        elif self._pair_up(standing):
+            send(peer, book.told_outside())
+        send(peer, self.list_for(standing))
+
+    def _lists_for(self, standing: LocalStanding) -> tuple[InterestList, ...]:
+        """The lists that a member of the community lacks, or has of an earlier time."""
+        mine = self._stand().lists
+        if mine == standing.lists:
+            return ()
+        theirs = dict(standing.lists)
+        return tuple(self.book.lists[origin] for origin, made in mine if made > theirs.get(origin, -inf))
+
+    def _pair_up(self, standing: LocalStanding) -> bool:
+        """Whether this device and the peer are both brokers between their communities."""
+        return standing.community in self.bridges and self.community in standing.bridges
+
+    def _hear_lists(self, peer: Node, packet: Lists, now: float) -> None:
+        news = self.book.hear(packet.lists)
+        if news:
+            self._mine, self._greeting = None, ()
+            others = [n for n, there in self.standing.items() if n != peer and there.community == self.community]
+            self._send_lists(others, news)
+            for message in map(self.driver.messages.__getitem__, members(self.published & self.buffer.held(now))):
+                self._send_off(message, news)
+
+    def _send_lists(self, peers: list[Node] | tuple[Node, ...], lists: tuple[InterestList, ...]) -> None:
+        for peer in peers if lists else ():
+            self._lists_sent += len(lists)
+            self.driver.send(peer, Lists(lists))
+
+    def _change_interests(self, now: float) -> None:
+        self._renew_list(now)
+        for peer, standing in self.standing.items():
+            self.driver.send(peer, self.list_for(standing))
+            if standing.community == self.community:
+                self._send_lists((peer,), (self.book.lists[self.node],))
+
+    def _renew_list(self, now: float) -> None:
+        """Make this device's list of what it wants, with the time, if it is not as it was."""
+        book, broker = self.book, bool(self.bridges)
+        book.want(self.topics)
+        anything = broker and book.default > 0
+        carried = book.carried() if broker and not anything else ()
+        before = book.lists.get(self.node)
+        own = tuple(sorted(self.topics))
+        if before is None or (before.own, before.carried, before.anything) != (own, carried, anything):
+            made = now if before is None else max(now, before.made + _TICK)
+            book.lists[self.node] = InterestList(self.node, made, own, carried, anything)
+            self._mine, self._greeting = None, ()
+
+    # Events (sections II.C, III.B) ----------------------------------------------------------------------------------
+
+    def publish(self, message: Message, now: float) -> None:
+        self.published |= message.bit
+        super().publish(message, now)
+        self._send_off(message, self.book.lists.values())
+
+    def gives(self, peer: Node, now: float) -> MessageSet:  # noqa: ARG002
+        held = self.buffer.held(now)
+        return without(held, self.only_carried) if self.only_carried else held
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        if peer not in self.wants or peer not in self.known:
+            return None
+        chosen = (
+            self.most_wanted(peer, now, room) or self._errands_due(peer, now) or self.taken_by_default(peer, now, room)
+        )
+        return self.packet(chosen, peer) if chosen else None
+
+    def packet(self, messages: MessageSet, peer: Node) -> Data:
+        errands = messages & self.errands.by(peer)
+        if errands:  # they go one by one
+            errand = self.driver.messages.soonest(errands)
+            return Errand(errand, self.next_hops(errand), self.errands.ways(errand.bit_length() - 1, peer))
+        return super().packet(messages, peer)
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
+        super().sent(peer, packet, arrived, now)
+        if arrived:
+            for number in members(packet.messages):
+                self._served(number, peer)
+
+    def circle(self) -> NodeSet | None:
+        return sum([1 << node for node in self.structure.members(self.node)])
+
+    def demand(self, message: Message, now: float) -> Demand:
+        devices = super().demand(message, now).devices
+        for one in self.book.lists.values():
+            if one.origin != self.node and message.topic in one.own:
+                devices |= 1 << one.origin
+        return Demand(devices, self.book.external_or_relayed().get(message.topic, 0.0))
+
+    def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
+        """Sums over devices: list forwardings (Fig. 10), the structure, and what decides closeness (section III.A)."""
+        decided = self.structure.graph.decided_for(self.node)
+        return {
+            "lists_sent": self._lists_sent,
+            "communities": float(self.node == self.community),
+            "brokers": float(bool(self.bridges)),
+            "hellos": self.learner.hellos if self.learner else 0,
+            "hello_bytes": self.learner.hello_bytes if self.learner else 0,
+            **{f"decided_by_{hops}": float(count) for hops, count in decided.items()},
+        }
+
+    # Over virtual links (section III.B) -----------------------------------------------------------------------------
+
+    def _send_off(self, message: Message, lists: Iterable[InterestList]) -> None:
+        """Prepare an own event for those of the community who want it and are better reached over others."""
+        sent = self._sent_to.setdefault(message.number, set())
+        for one in lists:
+            target = one.origin
+            if target != self.node and target not in sent and one.asks_for(message.topic):
+                way = self.structure.way(self.node, target)
+                if len(way) > 2:  # a direct link needs no preparation: the two will meet
+                    sent.add(target)
+                    self._add_errand(message.number, way[1:])
+
+    def _add_errand(self, number: int, way: tuple[Node, ...]) -> None:
+        self.errands.add(number, way)
+        if way[0] in self.known:
+            self.driver.wake(way[0])
+
+    def _take_errand(self, packet: Errand, now: float) -> None:
+        if not self.buffer.held(now) & packet.messages:
+            return
+        message = self.driver.messages[packet.messages.bit_length() - 1]
+        ways = [way for way in packet.ways if way]
+        for way in ways:
+            self._add_errand(message.number, way)
+        if ways and not self.book.lists[self.node].asks_for(message.topic) and message.publisher != self.node:
+            self.only_carried |= packet.messages
+
+    def _errands_due(self, peer: Node, now: float) -> MessageSet:
+        """The messages to be handed to a peer for others; those that are gone, or that it has, are forgotten."""
+        waiting = self.errands.by(peer)
+        if not waiting:
+            return 0
+        due = without(waiting & self.buffer.held(now), self.known[peer])
+        for number in members(waiting ^ due):
+            self._served(number, peer)
+        return due
+
+    def _served(self, number: int, peer: Node) -> None:
+        """A peer has a message: errands by it and for it are done."""
+        if number in self._sent_to:
+            self._sent_to[number].add(peer)
+        if self.errands.done(number, peer) and self.only_carried >> number & 1:
+            self.only_carried ^= 1 << number
+            self.buffer.remove(self.driver.messages[number], "handover")

@@ -1,0 +1,86 @@
+"""Random: brokers by lot, the baseline of social election.
+
+Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks", section V.A.
+
+Theory of operation. Time is cut into cycles. At the start of each, every device becomes a broker with the same
+probability, independently of all others and of what it was before; otherwise it is a user. What brokers and users do
+is the same as under social election (``swarm``). The paper chooses the probability so that there are as many
+brokers as social election has in the same scenario, on average.
+
+So does hunet: unless ``share`` is given, a run first lets social election, with the same parameters, contacts and seed,
+elect its brokers without any message (roles depend on contacts alone), and takes the share of the devices that were
+brokers after the first window. The result's name tells which share that was.
+
+Where we depart from the paper, and why. It does not say how long a cycle is: as long as the window of social election.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+
+from hunet.model import ConfigurationError, Node, Parameters, about
+from hunet.protocols.contract import Control, Driver, Experiment
+from hunet.systems.social_election.social_election import SocialElectionParameters
+from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm
+
+if TYPE_CHECKING:
+    from random import Random
+
+
+class RandomBrokerParameters(SocialElectionParameters, frozen=True):
+    """Random's parameters; those of the election are for the run that the number of brokers is matched to."""
+
+    share: (
+        Annotated[
+            float,
+            about(
+                "probability to be a broker in a cycle; none: as many as social election has", source="V.A", ge=0, le=1
+            ),
+        ]
+        | None
+    ) = None
+    cycle: Annotated[float, about("length of a cycle; none: a window", unit="s", gt=0)] | None = None
+
+
+class RandomBroker(BrokerSwarm):
+    """Every device is a broker with the same probability, cycle by cycle."""
+
+    Parameters: ClassVar[type[Parameters]] = RandomBrokerParameters
+
+    def __init__(self, node: Node, parameters: RandomBrokerParameters, driver: Driver, rng: Random) -> None:
+        if parameters.share is None:
+            raise ConfigurationError(
+                "random-broker needs a share of brokers where there is no run to measure it: set one"
+            )
+        super().__init__(node, parameters, driver, rng)
+        self._cycles = 0
+
+    @classmethod
+    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
+        if parameters.share is not None:
+            return parameters
+        own = {field.name for field in msgspec.structs.fields(SocialElectionParameters)}
+        seen = experiment.trial("social-election", {name: getattr(parameters, name) for name in sorted(own)})
+        if not seen["watched"]:
+            raise ConfigurationError(
+                f"the contacts end within the first window ({parameters.window:g} s), before social election has a "
+                "number of brokers to be matched: set share, or a shorter window"
+            )
+        return msgspec.structs.replace(parameters, share=seen["duty"] / seen["watched"])
+
+    def start(self, now: float) -> None:
+        super().start(now)
+        self.timer("cycle", now)
+
+    def timer(self, tag: str, now: float) -> None:
+        self.become(BROKER if self.rng.random() < self.parameters.share else USER, now)
+        self._cycles += 1
+        cycle = self.parameters.cycle or self.parameters.window
+        self.driver.set_timer(tag, self.started + self._cycles * cycle)
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        super().link_up(peer, now)
+        self.links[peer].introduced = True
+        return (self.standing(BROKER, now),)  # the neighbour's role is not known yet

@@ -1,0 +1,427 @@
+"""What travels among brokers and users, once it is settled who is which: subscriptions, messages, hand-over.
+
+Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks", sections IV.B and IV.B.1 to 4: message
+replication and buffer management. Who becomes a broker is decided elsewhere: by ``social_election``, or by lot
+(``baselines``).
+
+Theory of operation. Two devices in contact tell each other their *standing*: their role, the subscriptions that they
+register, and what they have seen. Then
+
+- a user registers its topics with a broker, hands over what it has published (one copy, to the first broker), and gets
+  what it wants;
+- brokers keep the freshest registration of each subscription, deliver what the other itself wants, and replicate the
+  rest to each other, the most useful first;
+- users have nothing to tell each other (unless ``direct_delivery`` is on).
+
+A message's utility at the next hop is its matching score over its age plus the age of the subscription there (Eqs. 1
+and 2). *Naive* replication sends everything in that order, what matches nothing last and newest first. *Delegation*
+sends a message only for a utility above all that it was forwarded with before, its *mark*. The same utility ranks a
+broker's buffer; when that is full the lowest goes.
+
+A broker that becomes a user forgets foreign subscriptions and keeps its messages, to hand them to brokers it meets.
+
+How it is fast. On one topic the newest message is always the most useful, so what a neighbour may get is kept in one
+queue for each topic, in order of age, and the best of all is among their heads. A poll looks at as many heads as there
+are topics, and at every candidate once in a contact, however long it lasts.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Have, Packet, Protocol
+from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
+from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
+
+if TYPE_CHECKING:
+    from random import Random
+
+Role = Literal["user", "broker"]
+USER: Role = "user"
+BROKER: Role = "broker"
+
+TIME_BYTES = 8
+
+_DELIVER, _PASS_ON, _LEFT_OVER = 0, 1, 2
+"""What goes first: to those who want it; replication, or one's own publications; what is left of a term as broker."""
+
+
+Rank = tuple[int, float, float, int]
+"""What is sent first is what ranks highest: tier, utility, when it was created, number."""
+_NOTHING: Rank = (-3, 0.0, 0.0, 0)
+
+
+class SwarmParameters(Parameters, frozen=True):
+    """What users and brokers do with messages and subscriptions."""
+
+    window: Annotated[float, about("how long encounters count", symbol="T_w", unit="s", source="V.B", gt=0)] = 100.0
+    replication: Annotated[
+        Literal["naive", "delegation"],
+        about("brokers copy everything, most useful first; or only for an ever higher utility", source="IV.B.2, 3"),
+    ] = "naive"
+    buffer: (
+        Annotated[int, about("messages that a device can hold; none is unlimited", unit="messages", source="V.A", ge=1)]
+        | None
+    ) = 100
+    forget_after: (
+        Annotated[float, about("brokers drop subscriptions that were not renewed for so long", unit="s", gt=0)] | None
+    ) = None
+    direct_delivery: Annotated[bool, about("users give users what they want, without a broker")] = False
+
+
+class Standing(Control, frozen=True, gc=False):
+    """What a device is to the other in this contact, and all that the other needs to serve it."""
+
+    role: Role
+    topics: tuple[Topic, ...]
+    """What its own application wants."""
+    subscriptions: dict[Topic, float]
+    """What it registers: a user its own topics, now; a broker all that it knows."""
+    seen: MessageSet
+    """What it need not be sent."""
+
+    @property
+    def size(self) -> int:
+        names = sum([len(topic.encode()) for topic in self.topics])
+        table = sum([len(topic.encode()) + TIME_BYTES for topic in self.subscriptions])
+        return 1 + names + table + ID_BYTES * self.seen.bit_count()
+
+
+class Dispatch(Data, frozen=True, gc=False):
+    """A message on its way."""
+
+    hops: int
+    """Transmissions behind it, this one included."""
+    mark: float
+    """The highest utility that it was forwarded with."""
+    custody: bool
+    """Whether the sender deletes its copy: it has no other business with the message than to hand it to a broker."""
+
+
+class Offer:
+    """Messages on one topic that a neighbour may get, in order of age."""
+
+    __slots__ = ("climbing", "custody", "entries", "matches", "tier")
+
+    def __init__(self, tier: int, matches: Matches, *, custody: bool = False, climbing: bool = False) -> None:
+        self.tier = tier
+        self.matches = matches
+        """The subscriptions stored at the neighbour that they match."""
+        self.custody = custody
+        self.climbing = climbing
+        """Whether each goes only for a utility above its mark."""
+        self.entries: list[Entry] = []
+
+
+class Link:
+    """A neighbour."""
+
+    __slots__ = ("introduced", "offers", "open", "role", "seen", "table", "told", "topics")
+
+    def __init__(self) -> None:
+        self.introduced = False
+        """Whether it knows this device's standing."""
+        self.open = False
+        """Whether this device knows its standing."""
+        self.role: Role = USER
+        self.topics: tuple[Topic, ...] = ()
+        self.table = SubscriptionTable()
+        """The subscriptions that it stores, as of when the two exchanged them."""
+        self.seen: MessageSet = 0
+        self.told: set[int] = set()
+        """What it has been sent or has got elsewhere since."""
+        self.offers: dict[tuple[Topic, bool], Offer | None] = {}
+
+
+class BrokerSwarm(Protocol):
+    """A device that is a user or a broker; subclasses decide which, by :meth:`become`."""
+
+    Parameters: ClassVar[type[Parameters]] = SwarmParameters
+    exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
+
+    def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)
+        self.role: Role = USER
+        self.table = SubscriptionTable()
+        """A broker's subscriptions, foreign and own; users have none."""
+        self.buffer = UtilityBuffer(driver, parameters.buffer, self.table)
+        self.seen: MessageSet = 0
+        self.delivered: set[int] = set()
+        self.links: dict[Node, Link] = {}
+        self._under_way: set[int] = set()
+        """Messages that are on their way into another's custody: no second broker gets them meanwhile."""
+        self.started = 0.0
+        self._role_since = 0.0
+        self._duty = 0.0
+        self._scores: dict[Topic, float] = {}
+        self._score = 0.0
+        self._brokered = 0
+
+    def start(self, now: float) -> None:
+        self.started = self._role_since = now
+        self.driver.role(self.role)
+
+    # Roles ----------------------------------------------------------------------------------------------------------
+
+    def become(self, role: Role, now: float) -> None:
+        """Change the role; neighbours hear of it, and open links go on by the new one."""
+        if role == self.role:
+            return
+        if self.role == BROKER:
+            self._duty += self._settled_time(now)
+        self.role, self._role_since = role, now
+        self.driver.role(role)
+        # A user forgets foreign subscriptions and keeps its messages; a broker begins with its own (section IV.B).
+        if role == BROKER:
+            self.table.refresh(self._own(now))
+        else:
+            self.table.drop_before(inf)
+        for peer, link in self.links.items():
+            link.offers = {}
+            if link.open:
+                self._introduce(peer, link, now)
+                if role == USER:  # a new broker hears from each neighbour again, and serves it then
+                    self._exchange(peer, link, now)
+
+    # Applications ---------------------------------------------------------------------------------------------------
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self._scores.clear()
+        if self.role == BROKER:
+            self.table.refresh({topic: now})
+        self.buffer.expire(now)
+        for _, number in sorted(entry for entries in self.buffer.by_topic.values() for entry in entries):
+            copy = self.buffer.copies[number]
+            self._deliver(copy.message, copy.hops)
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        super().unsubscribe(topic, now)
+        self._scores.clear()
+
+    def publish(self, message: Message, now: float) -> None:
+        self.seen |= message.bit
+        self._store(Copy(message), now)
+
+    # Contacts -------------------------------------------------------------------------------------------------------
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        self.links[peer] = Link()
+        return ()
+
+    def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
+        self.links.pop(peer, None)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        link = self.links.get(peer)
+        if link is None:
+            return
+        if isinstance(packet, Dispatch):
+            self._accept(peer, packet, now)
+        elif isinstance(packet, Have):
+            link.told.add(packet.messages.bit_length() - 1)
+        elif isinstance(packet, Standing):
+            self._hear_standing(peer, link, packet, now)
+
+    def met(self, peer: Node, link: Link, now: float) -> None:
+        """A neighbour's role is known for the first time in this contact."""
+
+    def standing(self, other: Role, now: float) -> Standing:
+        """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
+        topics = tuple(sorted(self.topics))
+        if self.role == other == USER and not self.parameters.direct_delivery:
+            return Standing(self.role, topics, {}, 0)
+        if self.role == USER:
+            return Standing(self.role, topics, self._own(now), self.seen)
+        self.table.refresh(self._own(now))
+        if self.parameters.forget_after is not None:
+            self.table.drop_before(now - self.parameters.forget_after)
+        return Standing(self.role, topics, dict(self.table.times), self.seen)
+
+    def _introduce(self, peer: Node, link: Link, now: float) -> None:
+        link.introduced = True
+        self.driver.send(peer, self.standing(link.role, now))
+
+    def _hear_standing(self, peer: Node, link: Link, told: Standing, now: float) -> None:
+        promoted = link.open and told.role == BROKER != link.role
+        first = not link.open
+        link.open, link.role, link.topics = True, told.role, told.topics
+        link.seen = told.seen
+        if self.role == BROKER:
+            self.table.refresh(told.subscriptions)
+        # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
+        link.table = SubscriptionTable(told.subscriptions)
+        if told.role == BROKER:
+            link.table.refresh(self.table.times if self.role == BROKER else self._own(now))
+        if first:
+            self.met(peer, link, now)
+        if promoted or not link.introduced:
+            self._introduce(peer, link, now)
+        self._exchange(peer, link, now)
+
+    # What a neighbour may get ---------------------------------------------------------------------------------------
+
+    def _exchange(self, peer: Node, link: Link, now: float) -> None:
+        """Put all that the neighbour may get and has not seen into queues."""
+        link.offers = {}
+        self.buffer.expire(now)
+        copies, seen, waiting = self.buffer.copies, link.seen, False
+        for entries in self.buffer.by_topic.values():
+            for entry in entries:
+                offer = self._offer(link, copies[entry[1]].message)
+                if offer and not seen >> entry[1] & 1:
+                    offer.entries.append(entry)
+                    waiting = True
+        if waiting:
+            self.driver.wake(peer)
+
+    def _offer_to_all(self, copy: Copy, but: Node | None = None) -> None:
+        """Let neighbours have a message that has just come in."""
+        message = copy.message
+        for peer, link in self.links.items():
+            if link.open and peer != but:
+                offer = self._offer(link, message)
+                if offer and message.number not in link.told and not link.seen >> message.number & 1:
+                    insort(offer.entries, copy.entry)
+                    self.driver.wake(peer)
+
+    def _offer(self, link: Link, message: Message) -> Offer | None:
+        """The queue for such messages (a user's own publications have their own), or None if none go there."""
+        own = self.role == USER and message.publisher == self.node
+        key = (message.topic, own)
+        if key in link.offers:
+            return link.offers[key]
+        offer, matches = None, link.table.matches(message.topic)
+        if self.role == USER and link.role == BROKER:
+            offer = Offer(_PASS_ON if own else _LEFT_OVER, matches, custody=True)
+        elif (self.role == BROKER or self.parameters.direct_delivery) and any(
+            matching_score(wanted, message.topic) for wanted in link.topics
+        ):
+            offer = Offer(_DELIVER, matches)
+        elif self.role == link.role == BROKER:
+            climbing = self.parameters.replication == "delegation"
+            if matches or not climbing:
+                offer = Offer(_PASS_ON, matches, climbing=climbing)
+        link.offers[key] = offer
+        return offer
+
+    # Transmission ---------------------------------------------------------------------------------------------------
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
+        link = self.links.get(peer)
+        if link is None or not link.offers:
+            return None
+        self.buffer.expire(now)
+        best, best_rank = None, _NOTHING
+        for offer in link.offers.values():
+            if offer and offer.entries:
+                rank = self._head(offer, link.told, now)
+                if rank > best_rank:
+                    best, best_rank = offer, rank
+        if best is None:
+            return None
+        number = best.entries.pop()[1]
+        link.told.add(number)  # what the link loses is not tried again in this contact
+        if best.custody:
+            self._under_way.add(number)
+        copy = self.buffer.copies[number]
+        return Dispatch(1 << number, copy.hops + 1, best_rank[1] if best.climbing else copy.mark, best.custody)
+
+    def _head(self, offer: Offer, told: set[int], now: float) -> Rank:
+        """The rank of the best message in a queue; what cannot go any more leaves it on the way."""
+        copies, entries = self.buffer.copies, offer.entries
+        while entries:
+            created, number = entries[-1]
+            copy = copies.get(number)
+            if copy is not None and number not in told and not (offer.custody and number in self._under_way):
+                worth = utility(offer.matches, created, now)
+                if not offer.climbing or worth > copy.mark:
+                    return (-offer.tier, worth, created, number)
+            entries.pop()  # for the rest of the contact: marks only rise, and utilities only fall
+        return _NOTHING
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
+        assert isinstance(packet, Dispatch)
+        number = packet.messages.bit_length() - 1
+        copy = self.buffer.copies.get(number)
+        if packet.custody:
+            self._under_way.discard(number)
+            if arrived:
+                self.buffer.remove(number, "handover")
+            elif copy:
+                self._offer_to_all(copy, but=peer)
+        elif arrived and copy and packet.mark > copy.mark:
+            copy.mark = packet.mark
+
+    def surrender(self, among: MessageSet, now: float) -> MessageSet:
+        self.buffer.expire(now)
+        lowest = self.buffer.lowest(among, now)
+        if lowest is None:
+            return 0
+        self.buffer.remove(lowest, "overflow")
+        return 1 << lowest
+
+    def _accept(self, peer: Node, packet: Dispatch, now: float) -> None:
+        number = packet.messages.bit_length() - 1
+        message = self.driver.messages[number]
+        known = self.seen >> number & 1
+        # What comes into custody is kept, also if this device has just become a user: nobody else may have it.
+        keeps = number not in self.buffer.copies if packet.custody else self.role == BROKER and not known
+        wanted = not known and self._wants(message.topic) > 0
+        if message.expires < now or not (keeps or wanted):
+            return
+        self.seen |= packet.messages
+        for other, link in self.links.items():
+            if link.role == BROKER and other != peer:  # it could send it too
+                self.driver.broadcast(Have(packet.messages), but=peer)
+                break
+        if wanted:
+            self._deliver(message, packet.hops)
+        if keeps:
+            self._brokered += self.role == BROKER
+            self._store(Copy(message, packet.hops, packet.mark), now, but=peer)
+
+    # Steps ----------------------------------------------------------------------------------------------------------
+
+    def _own(self, now: float) -> dict[Topic, float]:
+        """The device's own topics, registered now."""
+        return dict.fromkeys(sorted(self.topics), now)
+
+    def _wants(self, topic: Topic) -> float:
+        """How well messages of a topic match what the application wants."""
+        score = self._scores.get(topic)
+        if score is None:
+            score = self._scores[topic] = max([matching_score(wanted, topic) for wanted in self.topics], default=0.0)
+        return score
+
+    def _deliver(self, message: Message, hops: int) -> None:
+        score = self._wants(message.topic)
+        if score and message.number not in self.delivered and message.publisher != self.node:
+            self.delivered.add(message.number)  # one's own words are no news, also when they come back after a crash
+            self._score += score
+            self.driver.deliver(message, hops)
+
+    def _store(self, copy: Copy, now: float, but: Node | None = None) -> None:
+        self.buffer.expire(now)
+        if self.buffer.add(copy, now):
+            self._offer_to_all(copy, but)
+
+    def _settled_time(self, now: float) -> float:
+        """Seconds in the present role, without those of the first window, in which all is still in flux."""
+        first: float = self.started + self.parameters.window
+        return max(0.0, now - max(self._role_since, first))
+
+    def demand(self, message: Message, now: float) -> Demand:
+        near = sum([1 << peer for peer, link in self.links.items() if message.topic in link.topics])
+        return Demand(near, utility(self.table.matches(message.topic), message.created, now))
+
+    def observations(self, now: float) -> dict[str, float]:
+        return {
+            "score": self._score,
+            "brokered": self._brokered,
+            "duty": self._duty + (self._settled_time(now) if self.role == BROKER else 0.0),
+            "watched": max(0.0, now - self.started - self.parameters.window),
+        }

@@ -1,0 +1,152 @@
+"""How good a carrier a device is for an interest: attributes of its surroundings, forecast and weighed (SocialCast).
+
+Section IV of the paper composes a utility from attributes of a device's context: U = Σ wᵢ X̂ᵢ, with X̂ᵢ the forecast
+of the i-th attribute. Two are the paper's, the third shows how one adds another: a function from what a device knows
+of its surroundings to a sample between 0 and 1, and a line in ``ATTRIBUTES``.
+
+=============  ===========================================================================================
+``col``        co-location: 1 if a subscriber of the interest is near, else 0; a forecast per interest
+``cdc``        change degree of connectivity: how much of the neighbourhood is new or gone since last time
+``battery``    what is left of it
+=============  ===========================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from hunet.systems.socialcast.kalman import Predictability, ScalarKalman, local_level, local_linear_trend, with_season
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+_DAY = 86_400.0
+
+
+def change_degree(before: set[Hashable], now: set[Hashable]) -> float:
+    """The Jaccard distance of two neighbourhoods; 0 if both are empty.
+
+    >>> change_degree({1, 2, 3}, {2, 3, 4, 5})
+    0.6
+    """
+    either = len(before | now)
+    return (either - len(before & now)) / either if either else 0.0
+
+
+class Sample:
+    """What a device sees at a tick."""
+
+    __slots__ = ("battery", "change", "near")
+
+    def __init__(self, change: float, near: set[str], battery: float) -> None:
+        self.change, self.near, self.battery = change, near, battery
+
+
+class Surroundings:
+    """What a device remembers between ticks in order to sample its surroundings."""
+
+    def __init__(self, battery: float) -> None:
+        self.transmissions = 0
+        self.passed: set[str] = set()
+        """Interests of neighbours that were here since the last tick and are gone."""
+        self._battery = battery
+        self._before: set[Hashable] = set()
+
+    def sample(self, neighbours: set[Hashable], near: set[str]) -> Sample:
+        """Sample at a tick; ``near`` are the interests of the neighbours that have told them."""
+        change = change_degree(self._before, neighbours)
+        self._before = neighbours
+        passed, self.passed = self.passed, set()
+        return Sample(change, near | passed, max(0.0, 1 - self.transmissions / self._battery))
+
+
+def _change(sample: Sample, topic: str) -> float:  # noqa: ARG001
+    return sample.change
+
+
+def _colocation(sample: Sample, topic: str) -> float:
+    return 1.0 if topic in sample.near else 0.0
+
+
+def _battery(sample: Sample, topic: str) -> float:  # noqa: ARG001
+    return sample.battery
+
+
+ATTRIBUTES: dict[str, Callable[[Sample, str], float]] = {"cdc": _change, "col": _colocation, "battery": _battery}
+"""Each attribute by name: from what is seen, and an interest, to a number between 0 and 1."""
+
+_PER_INTEREST = frozenset({"col"})
+
+
+class Settings(Protocol):
+    """What forecasts need to know; SocialCast's parameters have it."""
+
+    @property
+    def weights(self) -> dict[str, float]: ...
+    @property
+    def state_noise(self) -> float: ...
+    @property
+    def observation_noise(self) -> float: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def distrust(self) -> float | None: ...
+    @property
+    def period(self) -> float: ...
+
+
+class Forecasts:
+    """The predictors of one device: one for each attribute, and for ``col`` one for each interest it knows of."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.topics: dict[str, None] = {}
+        """The interests that this device knows of, in the order in which it learnt of them."""
+        chosen = settings.weights.items()
+        self._shared = [(w, ATTRIBUTES[name], self._predictor()) for name, w in chosen if name not in _PER_INTEREST]
+        self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Callable[[float], float]]]] = [
+            (w, ATTRIBUTES[name], {}) for name, w in chosen if name in _PER_INTEREST
+        ]
+
+    def learn(self, topic: str) -> None:
+        """Hear of an interest: from now on it is forecast."""
+        if topic not in self.topics:
+            self.topics[topic] = None
+            for _, _, predictors in self._own:
+                predictors[topic] = self._predictor()
+
+    def utilities(self, sample: Sample) -> dict[str, float]:
+        """Take in a sample; returns the utility for each interest."""
+        common = sum([weight * predict(attribute(sample, "")) for weight, attribute, predict in self._shared])
+        found = dict.fromkeys(self.topics, common)
+        for weight, attribute, predictors in self._own:
+            for topic, predict in predictors.items():
+                found[topic] += weight * predict(attribute(sample, topic))
+        return found
+
+    def _predictor(self) -> Callable[[float], float]:
+        """From a sample to the forecast of the next."""
+        q, r, model = self.settings.state_noise, self.settings.observation_noise, self.settings.model
+        if model == "level":
+            predict = ScalarKalman(q, r).update
+        else:
+            general = local_linear_trend(q, q, r) if model == "trend" else local_level(q, r)
+            if model == "season":
+                general = with_season(general, _DAY / self.settings.period, q)
+
+            def predict(sample: float) -> float:
+                return min(1.0, max(0.0, general.update([sample])[0]))
+
+        return predict if self.settings.distrust is None else self._watched(predict, self.settings.distrust)
+
+    @staticmethod
+    def _watched(predict: Callable[[float], float], threshold: float) -> Callable[[float], float]:
+        watch, expected = Predictability(threshold=threshold), [0.0]
+
+        def careful(sample: float) -> float:
+            trusted = watch.trusted(sample, expected[0])
+            expected[0] = predict(sample)
+            return expected[0] if trusted else sample
+
+        return careful

@@ -1,0 +1,82 @@
+"""A broker directory: which communities there are, and who their brokers are, as far as word has come.
+
+Communities have no names in the paper, yet every broker is to keep "the list of brokers in the other communities"
+(Socio-Aware Overlay, section 5.2). Here a community goes by the smallest number among its brokers, and an entry makes
+way for a newer one of the same name or of a community that is mostly the same (A5 of our specification; *overlapping*
+is taken as a Jaccard index of at least one half, since communities next to each other share members).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hunet.model import Node, NodeSet
+from hunet.systems.socio_aware_overlay.detection import jaccard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Entry(NamedTuple):
+    """A community: its brokers, its members, and since when it is so."""
+
+    brokers: NodeSet
+    members: NodeSet
+    time: float
+
+    @property
+    def handle(self) -> Node:
+        """The community's name: the smallest of its brokers."""
+        return (self.brokers & -self.brokers).bit_length() - 1
+
+
+class BrokerDirectory:
+    """The communities that a device knows of.
+
+    >>> directory = BrokerDirectory()
+    >>> directory.update([Entry(0b0001, 0b0111, 10.0), Entry(0b1000, 0b111000, 10.0)])
+    True
+    >>> directory.update([Entry(0b0010, 0b0111, 20.0)])  # the first community has another broker
+    True
+    >>> bin(directory.brokers)
+    '0b1010'
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[Node, Entry] = {}
+        self._judged: set[tuple[NodeSet, NodeSet, float]] = set()
+        """Every entry ever heard: one that has been replaced does not come back by hearsay."""
+        self.brokers: NodeSet = 0
+        """All brokers of all communities."""
+
+    def update(self, entries: Iterable[tuple[NodeSet, NodeSet, float]]) -> bool:
+        """Take in entries; whether any was news."""
+        news = False
+        for given in entries:
+            if given in self._judged:
+                continue
+            self._judged.add(given)
+            entry = Entry(*given)
+            rivals = [known for known in self._entries.values() if self._same(entry, known)]
+            if entry.brokers and all((entry.time, given) > (rival.time, rival) for rival in rivals):
+                for rival in rivals:
+                    del self._entries[rival.handle]
+                self._entries[entry.handle] = entry
+                news = True
+        if news:
+            self.brokers = 0
+            for entry in self._entries.values():
+                self.brokers |= entry.brokers
+        return news
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Everything that is known, in a fixed order."""
+        return tuple(self._entries[handle] for handle in sorted(self._entries))
+
+    def of_broker(self, node: Node) -> Entry | None:
+        """The community of which a device is a broker."""
+        return next((entry for entry in self.entries() if entry.brokers >> node & 1), None)
+
+    @staticmethod
+    def _same(one: Entry, two: Entry) -> bool:
+        return one.handle == two.handle or jaccard(one.members, two.members) >= 0.5

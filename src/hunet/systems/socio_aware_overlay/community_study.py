@@ -1,0 +1,186 @@
+"""A trace's communities, and how well devices find them: Tables 1 and 2 and Fig. 5 to 9 of the overlay's paper.
+
+E. Yoneki, P. Hui, S. Chan and J. Crowcroft, "A Socio-Aware Overlay for Publish/Subscribe Communication in Delay
+Tolerant Networks", MSWiM 2007, sections 3.4 and 4.4.
+
+An analysis: it needs no devices and moves no messages. Devices detect communities on the trace (``detection``), which
+are compared with those that a centre with the whole trace would find (``hunet.graphs.communities``)::
+
+    analysis = "communities"
+
+Centralised communities are k-clique communities of the pairs that spent the threshold together, and those of Newman
+(weighted Girvan-Newman) of all pairs, of at least three. *Similarity* is the Jaccard index of the best match among the
+detected communities, averaged over the centralised ones; *accuracy* compares every device's own local community with
+the centralised ones that the device is in, averaged over devices. The paper's own index is not in the paper.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from hunet.graphs.communities import find_communities
+from hunet.graphs.hops import hop_counts
+from hunet.graphs.pairs import inter_contact_times, pairs_of
+from hunet.graphs.power_law import fit_times
+from hunet.model import about, members
+from hunet.systems import Analysis
+from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hunet.model import Contacts, NodeSet
+
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
+"""Fig. 6a: how alike a detected community must be to count as found."""
+
+
+class CommunityStudyParameters(DetectionParameters, frozen=True):
+    """What is detected and compared."""
+
+    share: Annotated[float, about("devices detect on this first share of the trace", source="Fig. 5", gt=0, le=1)] = 1.0
+    least_contacts: Annotated[int, about("Table 1: pairs that met less often are no edge of the graph", ge=1)] = 1
+
+
+def community_study(contacts: Contacts, parameters: CommunityStudyParameters) -> dict[str, Any]:
+    """The figures of a trace: its graph, its pairs, and the communities that devices and a centre find."""
+    return {
+        "graph": graph_figures(contacts, parameters.least_contacts),
+        "pairs": pair_figures(contacts),
+        **_detection(contacts, parameters),
+    }
+
+
+COMMUNITIES = Analysis(CommunityStudyParameters, community_study)
+
+
+def graph_figures(contacts: Contacts, least_contacts: int = 1) -> dict[str, Any]:
+    """Section 3: degrees, hops between pairs and clustering of the graph of all pairs that met often enough.
+
+    >>> from hunet.model import Contacts
+    >>> chain = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 0, 10), ("0", "2", 5, 9), ("2", "3", 20, 30)])
+    >>> found = graph_figures(chain)
+    >>> found["hops"], round(found["hops_mean"], 3), round(found["clustering_mean"], 3), found["degrees"]
+    ([4, 2], 1.333, 0.583, [2, 2, 3, 1])
+    """
+    pairs = pairs_of(contacts)
+    kept = [edge for edge, many in zip(pairs.edges(), pairs.contacts.tolist(), strict=True) if many >= least_contacts]
+    near = [0] * len(contacts.names)
+    for one, two in kept:
+        near[one] |= 1 << two
+        near[two] |= 1 << one
+    there = [node for node in range(len(near)) if near[node]]
+    hops = [many // 2 for many in hop_counts(len(near), kept)[1:]]
+    while hops and not hops[-1]:
+        hops.pop()
+    clustering = 0.0
+    for node in there:
+        degree = near[node].bit_count()
+        closed = sum((near[other] & near[node]).bit_count() for other in members(near[node]))
+        clustering += closed / (degree * (degree - 1)) if degree > 1 else 0.0
+    return {
+        "nodes": len(there),
+        "edges": len(kept),
+        "hops": hops,
+        "hops_mean": sum(hop * many for hop, many in enumerate(hops, 1)) / sum(hops) if hops else None,
+        "clustering_mean": clustering / len(there) if there else None,
+        "degrees": [near[node].bit_count() for node in there],
+    }
+
+
+def pair_figures(contacts: Contacts) -> dict[str, Any]:
+    """Sections 3.1 and 3.2: the power law of inter-contact times, and the number of pairs of each category.
+
+    What ``hunet trace pairs`` finds on Spark, for a trace that fits into memory.
+
+    >>> from hunet.model import Contacts
+    >>> often = [("0", "1", 100 * turn, 100 * turn + 50) for turn in range(10)]
+    >>> pair_figures(Contacts.from_records([*often, ("0", "2", 0, 900), ("1", "2", 0, 1)]))["categories"]
+    {'community': 1, 'familiar stranger': 0, 'friend': 1, 'stranger': 1}
+    """
+    pairs, gaps = pairs_of(contacts), inter_contact_times(contacts)
+    often, lasting = pairs.contacts > pairs.contacts.mean(), pairs.seconds > pairs.seconds.mean()
+    law = fit_times(gaps)
+    return {
+        "categories": {
+            "community": int((often & lasting).sum()),
+            "familiar stranger": int((often & ~lasting).sum()),
+            "friend": int((~often & lasting).sum()),
+            "stranger": int((~often & ~lasting).sum()),
+        },
+        "inter_contact_times": len(gaps),
+        "power_law": law._asdict() if law else None,
+    }
+
+
+def _detection(contacts: Contacts, rules: CommunityStudyParameters) -> dict[str, Any]:
+    first, last = contacts.span
+    devices = detect(contacts, rules, until=first + rules.share * (last - first))
+    found = agreed([device.nodes for device in devices])
+    inside = [
+        sum((devices[node].familiar & each).bit_count() for node in members(each))
+        / (each.bit_count() * (each.bit_count() - 1))
+        for each in found
+    ]
+    central = {
+        "k-clique": _centralised("k-clique", contacts, rules.threshold, rules.k),
+        "newman": _centralised("girvan-newman", contacts, 0.0, 0),
+    }
+    said: dict[str, Any] = {
+        "communities": [sorted(members(each)) for each in found],
+        "density": _mean(inside),
+        "kept": _mean([device.nodes.bit_count() + device.familiar.bit_count() for device in devices]),
+        "kept_of_others": _mean([sum(f.bit_count() for f in device.familiar_of.values()) for device in devices]),
+        "centralised": {method: [sorted(members(each)) for each in known] for method, known in central.items()},
+        "similarity": {},
+        "found": {},
+        "accuracy": {},
+    }
+    for method, known in central.items():
+        matches = best_matches(found, known)
+        said["similarity"][method] = _mean(matches)
+        said["found"][method] = [_mean([match >= level for match in matches]) for level in LEVELS]
+        own = []
+        for device in devices:
+            homes = [each for each in known if each >> device.node & 1]
+            if homes:
+                own.append(max(jaccard(device.nodes, home) for home in homes))
+        said["accuracy"][method] = _mean(own)
+    return said
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _centralised(method: str, contacts: Contacts, threshold: float, k: int) -> list[NodeSet]:
+    return _find(method, _Trace(contacts), threshold, k)
+
+
+class _Trace:
+    """A trace as a key: by its content. Many points of a study share one, and Girvan-Newman takes its time."""
+
+    def __init__(self, contacts: Contacts) -> None:
+        self.contacts = contacts
+        self.fingerprint = contacts.fingerprint
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Trace) and other.fingerprint == self.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+
+@lru_cache(maxsize=64)
+def _find(method: str, trace: _Trace, threshold: float, k: int) -> list[NodeSet]:
+    import numpy as np
+
+    pairs = pairs_of(trace.contacts)
+    strong = pairs.seconds >= threshold
+    kept = [edge for edge, keep in zip(pairs.edges(), strong.tolist(), strict=True) if keep]
+    # Contacts of no length still are contacts.
+    weights = np.maximum(pairs.seconds[strong], 1e-6)
+    found = find_communities(method, len(trace.contacts.names), kept, weights, k)
+    return [sum(1 << node for node in community) for community in found if len(community) >= 3]

@@ -1,0 +1,103 @@
+"""Detection over a whole trace: what every device knows in the end, and on what they agree.
+
+:func:`detect` shows a contact table to devices that do nothing but detect their communities, in the order of events
+that the simulator keeps: contacts start, thresholds are reached, contacts end.
+
+Every device has its own idea of its community. The paper counts communities of the network (Table 2, Fig. 11) and does
+not say how it gets from one to the other. Here, two devices are of one community if each is in the other's local
+community and these are alike (a Jaccard index of at least one half, the least similarity level of Fig. 6a); those that
+are linked by such pairs, directly or through others, are a community if they are at least three. The rest are loners.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from hunet.model import members
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hunet.model import Contacts, NodeSet
+
+
+def detect(contacts: Contacts, rules: DetectionParameters, until: float | None = None) -> list[LocalCommunity]:
+    """What every device knows after a trace, or after its contacts up to a time."""
+    devices = [LocalCommunity(node, rules) for node in range(len(contacts.names))]
+    columns = (contacts.start.tolist(), contacts.a.tolist(), contacts.b.tolist(), contacts.end.tolist())
+    agenda: list[tuple[float, int, int, int]] = []
+    """(time, 1 for a threshold reached or 2 for the end of a contact, the two devices)"""
+
+    def advance(now: float) -> None:
+        while agenda and agenda[0][0] < now:
+            time, kind, a, b = heappop(agenda)
+            for one, two in ((a, b), (b, a)):
+                if kind == 1:
+                    devices[one].cross(two, time)
+                else:
+                    devices[one].part(two, time)
+
+    for start, a, b, end in zip(*columns, strict=True):
+        if until is not None and start > until:
+            break
+        if agenda and agenda[0][0] < start:
+            advance(start)
+        one, two = devices[a], devices[b]
+        reached = one.meet(b, start)
+        two.meet(a, start)
+        told, answer = one.told(), two.told()
+        two.hear(a, told, start)
+        one.hear(b, answer, start)
+        last = end if until is None else min(end, until)
+        if reached is not None and reached <= last:
+            heappush(agenda, (reached, 1, a, b))
+        heappush(agenda, (last, 2, a, b))
+    advance(float("inf"))
+    return devices
+
+
+def agreed(communities: Sequence[NodeSet], least: int = 3, alike: float = 0.5) -> list[NodeSet]:
+    """The communities on which devices agree, given each device's own; largest first.
+
+    >>> [bin(each) for each in agreed([0b0111, 0b0111, 0b1111, 0b1000])]
+    ['0b111']
+    """
+    left = set(range(len(communities)))
+    found = []
+    for node in range(len(communities)):
+        if node not in left:
+            continue
+        left.discard(node)
+        group, waiting = 1 << node, [node]
+        while waiting:
+            one = waiting.pop()
+            for other in members(communities[one]):
+                mutual = other in left and communities[other] >> one & 1
+                if mutual and jaccard(communities[one], communities[other]) >= alike:
+                    left.discard(other)
+                    group |= 1 << other
+                    waiting.append(other)
+        if group.bit_count() >= least:
+            found.append(group)
+    return sorted(found, key=lambda group: (-group.bit_count(), group & -group))
+
+
+def jaccard(one: NodeSet, two: NodeSet) -> float:
+    """|A ∩ B| / |A ∪ B|; two empty sets are alike.
+
+    >>> jaccard(0b0111, 0b1110)
+    0.5
+    """
+    either = (one | two).bit_count()
+    return (one & two).bit_count() / either if either else 1.0
+
+
+def best_matches(found: Sequence[NodeSet], wanted: Sequence[NodeSet]) -> list[float]:
+    """For each wanted community, the Jaccard index of the one found that is most like it; 0 if nothing was found.
+
+    >>> best_matches([0b0111], [0b0111, 0b1100])
+    [1.0, 0.25]
+    """
+    return [max((jaccard(each, other) for other in found), default=0.0) for each in wanted]

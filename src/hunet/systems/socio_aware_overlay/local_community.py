@@ -1,0 +1,215 @@
+"""A device's own community, found by talking to those it meets: SIMPLE and k-CLIQUE.
+
+E. Yoneki, P. Hui, S. Chan and J. Crowcroft, "A Socio-Aware Overlay for Publish/Subscribe Communication in Delay
+Tolerant Networks", MSWiM 2007, sections 4.2 and 4.3.
+
+Theory of operation. A device v0 knows its familiar set F, its local community C (at first itself alone) and, of the
+members of C, what it has heard of *their* familiar sets (FoC). Two devices that meet tell each other all three. Then,
+at each end (the numbers are the paper's steps):
+
+3. what both know of a member's familiar set is united;
+4. a peer that has become familiar joins C;
+5. a peer v_i that is not in C joins it if its friends are mostly here: SIMPLE asks for |F_i ∩ C| / |F_i| > λ,
+   k-CLIQUE for |F_i ∩ C| ≥ k - 1, as in k-clique percolation;
+6. (*aggressive*) with a peer that has joined come others: by SIMPLE all of its community, if |C ∩ C_i| > γ |C ∪ C_i|;
+   by k-CLIQUE each v_j of it whose familiar set, as the peer knows it, has k - 1 members in C.
+
+Sets of devices are integers with a bit for each, so that an intersection is a machine operation. The work of a contact
+follows the size of the two communities, whatever the size of the network.
+
+Where we depart from the paper, and why (the numbers are those of our specification, section 12)
+- FoC is kept for SIMPLE too: without it a device knows no graph to compute centralities on (A3).
+- A familiar peer's own familiar set enters FoC at once, as it was told in this contact.
+- In step 6 the members of the peer's community are tried once, in the order of their numbers, each with those before it
+  already in C. The paper gives no order.
+- With a sliding window, which the paper leaves to another, familiar peers are forgotten with their contacts, and a
+  member that has not been confirmed for the length of the window leaves the community (A9).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from hunet.model import Node, NodeSet, Parameters, about, members
+from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
+
+
+class DetectionParameters(Parameters, frozen=True):
+    """How communities are detected."""
+
+    algorithm: Annotated[
+        Literal["k-clique", "simple"], about("who is admitted to a community, and by what test", source="section 4.3")
+    ] = "k-clique"
+    threshold: Annotated[
+        float,
+        about("time together that makes a peer familiar", symbol="T_th", unit="s", source="section 4.4", gt=0),
+    ] = 250_000.0
+    k: Annotated[int, about("size of the cliques of k-clique", symbol="k", source="section 4.3", ge=2)] = 3
+    admission: Annotated[
+        float, about("simple: share of a peer's familiar set in the community", symbol="λ", source="section 4.3", ge=0)
+    ] = 0.6
+    merging: Annotated[
+        float, about("simple: overlap of two communities that merge", symbol="γ", source="section 4.3", ge=0)
+    ] = 0.6
+    aggressive: Annotated[bool, about("whether others come along with a new member", source="section 4.3, step 6")] = (
+        True
+    )
+    window: (
+        Annotated[float, about("only the last so many seconds count; none: all", unit="s", source="section 4.4", gt=0)]
+        | None
+    ) = None
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < self.threshold:
+            raise ValueError(f"window ({self.window:g} s) is shorter than threshold ({self.threshold:g} s)")
+
+
+class Told(NamedTuple):
+    """What a device tells whom it meets (step 3)."""
+
+    community: NodeSet
+    familiar: NodeSet
+    familiar_of: dict[Node, NodeSet]
+    """FoC: what it knows of its members' familiar sets."""
+
+
+class LocalCommunity:
+    """What one device knows of its community.
+
+    >>> rules = DetectionParameters(algorithm="k-clique", k=3, threshold=60)
+    >>> ann = LocalCommunity(0, rules)
+    >>> for friend in (1, 2):
+    ...     ann.meet(friend, now=0)
+    ...     ann.cross(friend, now=60)
+    60.0
+    True
+    60.0
+    True
+    >>> bob_is_familiar_with_1_and_2 = Told(community=0b1110, familiar=0b0110, familiar_of={})
+    >>> ann.hear(3, bob_is_familiar_with_1_and_2, now=70)
+    True
+    >>> bin(ann.nodes)
+    '0b1111'
+    """
+
+    def __init__(self, node: Node, rules: DetectionParameters) -> None:
+        self.node, self.rules = node, rules
+        self.nodes: NodeSet = 1 << node
+        """The local community C."""
+        self.familiar_of: dict[Node, NodeSet] = {}
+        """FoC: for members of C, what is known of their familiar sets."""
+        self._familiar = FamiliarSet(rules.threshold, rules.window)
+        self._present: dict[Node, NodeSet] = {}
+        """The familiar sets that peers in contact have told."""
+        self._confirmed: dict[Node, float] = {}
+        """With a window: when each member was last found to belong here."""
+        self._told: Told | None = None
+
+    @property
+    def familiar(self) -> NodeSet:
+        """The familiar set F, which a device knows exactly."""
+        return self._familiar.nodes
+
+    def told(self) -> Told:
+        """What there is to tell; the same object until something changes."""
+        if self._told is None:
+            self._told = Told(self.nodes, self.familiar, dict(self.familiar_of))
+        return self._told
+
+    # What happens ---------------------------------------------------------------------------------------------------
+
+    def meet(self, peer: Node, now: float) -> float | None:
+        """A contact begins: when the peer becomes familiar if it lasts; None if it is already."""
+        self._forget(now)
+        return self._familiar.meet(peer, now)
+
+    def hear(self, peer: Node, told: Told, now: float) -> bool:
+        """Steps 3, 5 and 6: take in what a peer in contact tells; whether anything is new."""
+        self._present[peer] = told.familiar
+        new = False
+        mine = self.familiar_of
+        for node, heard in told.familiar_of.items():
+            known = mine.get(node)
+            if known is not None and heard & ~known:
+                mine[node] = known | heard
+                new = True
+        if self.nodes >> peer & 1:
+            self._confirm(peer, now)
+            if mine.get(peer) != told.familiar:
+                mine[peer] = told.familiar
+                new = True
+        elif self.admits(told.familiar):
+            self._admit(peer, told.familiar, now)
+            if self.rules.aggressive:
+                self.bring_along(told, now)
+            new = True
+        if new:
+            self._told = None
+        return new
+
+    def cross(self, peer: Node, now: float) -> bool:
+        """Step 4: a peer in contact has become familiar."""
+        self._familiar.cross(peer)
+        self._befriend(peer, now)
+        return True
+
+    def part(self, peer: Node, now: float) -> bool:
+        """The contact ends; whether anything is new."""
+        new = self._familiar.part(peer, now)
+        if new:
+            self._befriend(peer, now)
+        self._present.pop(peer, None)
+        return self._forget(now) or new
+
+    # The criteria ---------------------------------------------------------------------------------------------------
+
+    def admits(self, familiar: NodeSet) -> bool:
+        """Step 5: whether one with this familiar set belongs here."""
+        common = (familiar & self.nodes).bit_count()
+        if self.rules.algorithm == "k-clique":
+            return common >= self.rules.k - 1
+        return familiar != 0 and common / familiar.bit_count() > self.rules.admission
+
+    def bring_along(self, told: Told, now: float) -> None:
+        """Step 6: whom a new member brings along."""
+        if self.rules.algorithm == "simple":
+            common, either = self.nodes & told.community, self.nodes | told.community
+            if common.bit_count() > self.rules.merging * either.bit_count():
+                for node in members(told.community & ~self.nodes):
+                    self._admit(node, told.familiar_of.get(node), now)
+            return
+        for node in reversed(members(told.community & ~self.nodes)):
+            familiar = told.familiar_of.get(node)
+            if familiar is not None and self.admits(familiar):
+                self._admit(node, familiar, now)
+
+    # Steps ----------------------------------------------------------------------------------------------------------
+
+    def _befriend(self, peer: Node, now: float) -> None:
+        self._admit(peer, self._present.get(peer), now)
+        self._told = None
+
+    def _admit(self, node: Node, familiar: NodeSet | None, now: float) -> None:
+        self.nodes |= 1 << node
+        self._confirm(node, now)
+        if familiar is not None and node != self.node:
+            self.familiar_of[node] = self.familiar_of.get(node, 0) | familiar
+
+    def _confirm(self, node: Node, now: float) -> None:
+        if self.rules.window is not None:
+            self._confirmed[node] = now
+
+    def _forget(self, now: float) -> bool:
+        """With a window: let go of those whom nothing confirms any more."""
+        if self.rules.window is None:
+            return False
+        gone = self._familiar.forget(now)
+        old = now - self.rules.window
+        stale = [node for node, when in self._confirmed.items() if when < old and not self.familiar >> node & 1]
+        for node in stale:
+            del self._confirmed[node]
+            self.familiar_of.pop(node, None)
+            self.nodes &= ~(1 << node)
+        if gone or stale:
+            self._told = None
+        return bool(gone or stale)

@@ -1,0 +1,407 @@
+"""Socio-Aware Overlay: the most central members of each community are its brokers, and brokers know each other.
+
+The folder's ``__init__`` has the citation, the theory of operation and the departures from the paper.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+
+import msgspec
+
+from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
+from hunet.protocols.buffer import Eviction
+from hunet.protocols.carrier import Carrier
+from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet, Seen
+from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
+from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, farthest, graph_of
+from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.packets import (
+    BrokerNews,
+    CommunityNews,
+    Direct,
+    Handed,
+    Purpose,
+    SubscriptionNews,
+)
+from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+    from hunet.systems.socio_aware_overlay.subscription_list import Record
+
+
+class OverlayParameters(DetectionParameters, frozen=True):
+    """The Socio-Aware Overlay's parameters; those of a buffer are repeated, since records have one base."""
+
+    mode: Annotated[
+        Literal["online", "frozen"], about("communities as devices find them on the way, or of the whole trace at once")
+    ] = "online"
+    centrality: Annotated[Centrality, about("what makes a broker", source="section 3.3")] = "closeness"
+    hop: Annotated[
+        Hop, about("frozen: who is one hop from whom when centralities are computed: all who met, or the familiar")
+    ] = "met"
+    broker_group: Annotated[
+        bool, about("whether all of the most central members are brokers, or one of them", source="section 5.2")
+    ] = True
+    broker_link: Annotated[
+        Literal["direct", "unicast"], about("how brokers reach each other", source="section 5.1")
+    ] = "direct"
+    unicast: Annotated[
+        Literal["epidemic", "contact"], about("what carries unicast: everybody, or brokers who meet brokers")
+    ] = "epidemic"
+    inject: Annotated[
+        Literal["first-contact", "broker"], about("to whom publishers hand their publications", source="section 5.3")
+    ] = "first-contact"
+    default_community: Annotated[
+        bool, about("whether devices without a community use the default one", source="section 5.2, step 7")
+    ] = True
+    buffer: Annotated[int, about("messages that a device can hold; none is unlimited", unit="messages")] | None = None
+    max_hops: Annotated[int, about("a copy that has come this far is not stored; none is no limit", ge=1)] | None = None
+    evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
+    communities: Annotated[tuple[FrozenCommunity, ...], about("frozen: the communities, largest first")] | None = None
+
+
+class Place(NamedTuple):
+    """Where a device stands in the overlay."""
+
+    community: NodeSet = 0
+    """Its community: itself and whoever floods may reach."""
+    brokers: NodeSet = 0
+    """The brokers of its community."""
+    depth: int = 1
+
+
+class SocioAwareOverlay(Carrier):
+    """Publications go over the brokers of communities; brokers flood where somebody wants them."""
+
+    Parameters: ClassVar[type[Parameters]] = OverlayParameters
+    tells_interests: ClassVar[bool] = False
+
+    @classmethod
+    def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
+        if parameters.mode == "online" or parameters.communities is not None:
+            return parameters
+        contacts = experiment.contacts
+        known = freeze(
+            contacts,
+            parameters,
+            hop=parameters.hop,
+            centrality=parameters.centrality,
+            single=not parameters.broker_group,
+        )
+        if parameters.default_community:
+            known = with_loners(known, len(contacts.names))
+        return msgspec.structs.replace(parameters, communities=known)
+
+    def __init__(self, node: Node, parameters: OverlayParameters, driver: Driver, rng: Random) -> None:
+        super().__init__(node, parameters, driver, rng)  # type: ignore[arg-type]
+        if parameters.mode == "frozen" and parameters.communities is None:
+            raise ConfigurationError("mode frozen needs communities: give them, or simulate on a trace to find them")
+        self.place = Place(1 << node)
+        self.view = LocalCommunity(node, parameters)
+        self.directory = BrokerDirectory()
+        self.subscriptions = SubscriptionList()
+        """Of a broker, the subscription list; of others, what is on its way there."""
+        self.outbox: MessageSet = 0
+        """Own publications that nobody has been handed yet."""
+        self.errands: MessageSet = 0
+        """Publications to be taken to a broker of this community."""
+        self.unicasts: MessageSet = 0
+        """Publications on their way to other brokers over contacts."""
+        self.floods: dict[tuple[NodeSet, int], MessageSet] = {}
+        """Publications to be spread, by who may get them, and how many more times they may be passed on."""
+        self._online = parameters.mode == "online"
+        self._direct = parameters.broker_link == "direct"
+        self._words: dict[bool, tuple[Control, ...]] = {}
+        """The greetings for members of the community and its brokers and for others, until something changes."""
+        self._heard: dict[tuple[Node, type[Control]], Control] = {}
+        """What each peer said last: who says the same again need not be listened to."""
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether this device is a broker of its community."""
+        return bool(self.place.brokers >> self.node & 1)
+
+    # Events: contacts -----------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        self.driver.role("user")
+        for known in self.parameters.communities or ():
+            members_, brokers_ = _as_set(known.members), _as_set(known.brokers)
+            self.directory.update([(brokers_, members_, now)])
+            if self.node in (*known.members, *known.guests):
+                self._move(Place(members_ | _as_set(known.guests), brokers_, known.depth), now)
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        if self._online:
+            reached = self.view.meet(peer, now)
+            if reached is not None:
+                self.driver.set_timer(f"familiar {peer}", reached)
+            if self.view.nodes != self.place.community:  # a window has moved on
+                self._look_around(now)
+        near = self._is_near(peer)
+        words = self._words.get(near)
+        if words is None:
+            words = self._words[near] = (*self._news(near), *super().link_up(peer, now))
+        return words
+
+    def link_down(self, peer: Node, now: float) -> None:
+        super().link_down(peer, now)
+        if self._online:
+            self.driver.cancel_timer(f"familiar {peer}")
+            if self.view.part(peer, now):
+                self._look_around(now)
+
+    def timer(self, tag: str, now: float) -> None:
+        self.view.cross(int(tag.removeprefix("familiar ")), now)
+        self._look_around(now)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, CommunityNews):
+            if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
+                self._look_around(now)
+        elif isinstance(packet, BrokerNews):
+            if self._is_new(peer, packet) and self.directory.update(packet.communities):
+                self._words.clear()
+            self._find_default(peer, now)
+        elif isinstance(packet, SubscriptionNews):
+            if self._is_new(peer, packet):
+                self._learn([record for record in packet.records if self._concerns(record, peer)], peer)
+        else:
+            super().receive(peer, packet, now)
+            if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
+                done = self.errands & packet.messages
+                self.errands ^= done
+                self._drop(done)
+
+    def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
+        if isinstance(packet, Direct):
+            self._accept(node, packet, now)
+        elif isinstance(packet, BrokerNews):
+            if self.directory.update(packet.communities):
+                self._words.clear()
+        elif isinstance(packet, SubscriptionNews):
+            self._learn(packet.records, node, shared=True)
+
+    # Events: the application ----------------------------------------------------------------------------------------
+
+    def subscribe(self, topic: Topic, now: float) -> None:
+        super().subscribe(topic, now)
+        self._learn([(self.node, topic, True, now)])
+
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        super().unsubscribe(topic, now)
+        self._learn([(self.node, topic, False, now)])
+
+    def publish(self, message: Message, now: float) -> None:
+        self.outbox |= message.bit
+        super().publish(message, now)
+
+    # Publications ---------------------------------------------------------------------------------------------------
+
+    def plan(self, peer: Node) -> list[tuple[MessageSet, Purpose, NodeSet, int]]:
+        """What this peer may get, and why: messages, purpose, and for floods their scope and how much further."""
+        found: list[tuple[MessageSet, Purpose, NodeSet, int]] = []
+        broker = self.place.brokers >> peer & 1
+        if self.outbox and (broker or self.is_broker or self.parameters.inject == "first-contact"):
+            found.append((self.outbox, "inject", 0, 0))
+        if self.errands and broker:
+            found.append((self.errands, "inject", 0, 0))
+        for (scope, left), messages in self.floods.items():
+            if scope >> peer & 1:
+                found.append((messages, "flood", scope, left - 1))
+        if self.unicasts and (self.parameters.unicast == "epidemic" or self.directory.brokers >> peer & 1):
+            found.append((self.unicasts, "unicast", 0, 0))
+        return found
+
+    def offers(self, peer: Node, now: float) -> MessageSet:
+        offered = 0
+        for messages, *_ in self.plan(peer):
+            offered |= messages
+        return offered & self.buffer.held(now)
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        known = self.known.get(peer)
+        if known is None:  # it has not greeted yet
+            return None
+        wanted = self.buffer.held(now) & ~known
+        for messages, purpose, scope, left in self.plan(peer):
+            if messages & wanted:
+                chosen = self.driver.messages.newest(messages & wanted, room)
+                return Handed(chosen, self.next_hops(chosen), purpose, scope, left)
+        return None
+
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
+        super().sent(peer, packet, arrived, now)
+        if not arrived or not isinstance(packet, Handed) or packet.purpose != "inject":
+            return
+        own = packet.messages & self.outbox
+        self.outbox ^= own
+        self.errands &= ~packet.messages
+        kept = 0
+        if own and self.is_broker:  # it has waited for this contact; a broker that it met tells the other brokers
+            known = self.directory.brokers
+            kept = self._serve(own, told=known if known >> peer & 1 and self._direct else 0)
+            self._wake_all()
+        self._drop(packet.messages & ~kept)
+
+    def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
+        if isinstance(packet, Direct):
+            return self._serve(messages, packet.told)
+        assert isinstance(packet, Handed)
+        kept = 0
+        if packet.purpose == "flood" and packet.left:
+            kept |= self._flood(messages, packet.scope, packet.left)
+        if packet.purpose == "unicast" and self.parameters.unicast == "epidemic":
+            self.unicasts |= messages
+            kept |= messages
+        if self.is_broker:
+            kept |= self._serve(messages)
+        elif packet.purpose == "inject":
+            self.errands |= messages
+            kept |= messages
+        return kept
+
+    def _serve(self, messages: MessageSet, told: NodeSet = 0) -> MessageSet:
+        """Steps 5 and 8: what a broker does with new publications; ``told`` brokers have them. Returns what to keep."""
+        kept = 0
+        for number in members(messages):
+            message = self.driver.messages[number]
+            wanted = self.subscriptions.subscribers(message.topic) & ~(1 << message.publisher | 1 << self.node)
+            if wanted:
+                kept |= self._flood(message.bit, self.place.community | wanted, self.place.depth)
+        others = self.directory.brokers & ~(told | 1 << self.node)
+        if others and self._direct:
+            hops = tuple([self.hops[number] for number in members(messages)])
+            packet = Direct(messages, hops, told | others | 1 << self.node)
+            for broker in _sorted(others):
+                self.driver.send_out_of_band(broker, packet)
+        elif others:
+            self.unicasts |= messages
+            kept |= messages
+        return kept
+
+    def _drop(self, messages: MessageSet) -> None:
+        for number in members(messages):
+            self.buffer.remove(self.driver.messages[number], "given")
+
+    def _flood(self, messages: MessageSet, scope: NodeSet, left: int) -> MessageSet:
+        self.floods[scope, left] = self.floods.get((scope, left), 0) | messages
+        return messages
+
+    # Subscriptions --------------------------------------------------------------------------------------------------
+
+    def _concerns(self, record: Record, peer: Node) -> bool:
+        """Whether a record that a peer tells is this device's business: step 4, and for brokers their guests'."""
+        subscriber = record[0]
+        if self.place.community >> subscriber & 1:
+            return True
+        return self.is_broker and (subscriber == peer or bool(self.place.brokers >> peer & 1))
+
+    def _learn(self, records: Sequence[Record], teller: Node | None = None, shared: bool = False) -> None:
+        """Take in subscriptions and pass on what is new: to members in contact and, Direct, to the other brokers."""
+        news = self.subscriptions.update(records)
+        if not news:
+            return
+        self._words.clear()
+        packet = SubscriptionNews(tuple(news))
+        for neighbour in self.known:
+            if neighbour != teller and self._is_near(neighbour):
+                self.driver.send(neighbour, packet)
+        if self.is_broker and self._direct and not shared:
+            for broker in _sorted(self.place.brokers & ~(1 << self.node)):
+                self.driver.send_out_of_band(broker, packet)
+
+    # The overlay ----------------------------------------------------------------------------------------------------
+
+    def _look_around(self, now: float) -> None:
+        """Step 2: the brokers of the community, as far as this device can see."""
+        self._words.clear()
+        nodes = self.view.nodes
+        if nodes == 1 << self.node:
+            self._move(Place(nodes), now)
+            return
+        graph = graph_of(nodes, {**self.view.familiar_of, self.node: self.view.familiar})
+        group = brokers(graph, self.parameters.centrality, single=not self.parameters.broker_group)
+        self._move(Place(nodes, group, max(1, farthest(graph, group))), now)
+
+    def _find_default(self, peer: Node, now: float) -> None:
+        """Step 7: who has no community uses that of the first broker it meets."""
+        if not self.place.brokers and self.parameters.default_community:
+            entry = self.directory.of_broker(peer)
+            if entry:
+                self._move(Place(self.place.community, entry.brokers & ~(1 << self.node)), now)
+
+    def _move(self, place: Place, now: float) -> None:
+        """Take a new place; if the brokers have changed, step 3."""
+        if place == self.place:
+            return
+        before, self.place = self.place, place
+        was_broker = before.brokers >> self.node & 1
+        self._words.clear()
+        self._heard.clear()  # what did not concern this device may do so now
+        if self.is_broker and self._online:
+            self.directory.update([(place.brokers, place.community, now)])
+        if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
+            change = BrokerNews(((place.brokers, place.community, now),))
+            for broker in _sorted(self.directory.brokers & ~(1 << self.node)):
+                self.driver.send_out_of_band(broker, change)
+            if was_broker:
+                handed_on = SubscriptionNews(self.subscriptions.records())
+                for broker in _sorted(place.brokers & ~(before.brokers | 1 << self.node)):
+                    self.driver.send_out_of_band(broker, handed_on)
+        if was_broker != self.is_broker:
+            self.driver.role("broker" if self.is_broker else "user")
+            if self.is_broker and self.errands:  # they are at their end
+                ended, self.errands = self.errands, 0
+                self._drop(ended & ~self._serve(ended))
+        self._wake_all()
+
+    def _news(self, near: bool) -> tuple[Control, ...]:
+        """What a device tells whom it meets (step 1)."""
+        news: list[Control] = []
+        if self._online:
+            news += [CommunityNews(*self.view.told()), BrokerNews(tuple(self.directory.entries()))]
+        if near:
+            news.append(SubscriptionNews(self.subscriptions.records()))
+        return tuple(news)
+
+    def _is_near(self, peer: Node) -> bool:
+        return bool((self.place.community | self.place.brokers) >> peer & 1)
+
+    def _is_new(self, peer: Node, packet: Control) -> bool:
+        if self._heard.get((peer, type(packet))) is packet:
+            return False
+        self._heard[peer, type(packet)] = packet
+        return True
+
+    def _see(self, new: MessageSet) -> None:
+        super()._see(new)
+        self._words.clear()
+
+    def _wake_all(self) -> None:
+        for neighbour in self.known:
+            self.driver.wake(neighbour)
+
+    def circle(self) -> NodeSet | None:
+        return self.place.community
+
+    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
+        return Demand(self.subscriptions.subscribers(message.topic) & ~(1 << message.publisher | 1 << self.node))
+
+    def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
+        alone = self.place.community == 1 << self.node
+        guests = {guest for known in self.parameters.communities or () for guest in known.guests}
+        return {"brokers": float(self.is_broker), "loners": float(alone or self.node in guests)}
+
+
+def _as_set(nodes: Sequence[Node]) -> NodeSet:
+    return sum(1 << node for node in nodes)
+
+
+def _sorted(nodes: NodeSet) -> tuple[Node, ...]:
+    return tuple(reversed(members(nodes)))

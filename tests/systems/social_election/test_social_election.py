@@ -1,0 +1,262 @@
+"""Social election: who becomes a broker, by the examples of its specification, on a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hunet import HunetError, Links, make_workload, make_world, run
+from hunet.model import Catalogue, Node
+from hunet.protocols.codec import decode, encode
+from hunet.systems.social_election.social_election import Hello
+from hunet.testing import Network, TestNode
+
+
+def has_met(node: TestNode, *brokers: tuple[Node, float, int], users: tuple[Node, ...] = ()) -> None:
+    """Fill a window: brokers with the time of the encounter and their popularity; users, at time 0."""
+    for user in users:
+        node.protocol.window.record(user, 0.0, broker=False, met=())
+    for broker, time, popularity in brokers:
+        node.protocol.window.record(broker, time, broker=True, met=tuple(range(100, 100 + popularity)))
+
+
+def wish(node: TestNode, role: str, popularity: int = 0, at: float = 0.0, first: int = 100) -> str | None:
+    """What a device would designate one of this role and popularity."""
+    protocol = node.protocol
+    protocol.window.forget(at)
+    return protocol.designation(role, tuple(range(first, first + popularity)), at)  # type: ignore[no-any-return]
+
+
+def roles(net: Network) -> str:
+    return "".join(node.protocol.role[0] for node in net.nodes)
+
+
+BROKERS = ((10, 0.0, 3), (11, 10.0, 6), (12, 50.0, 6))  # a, b and c: mean popularity 5
+
+
+def test_vector_2_an_unpopular_broker_is_dismissed() -> None:
+    for popularity, after in ((4, "user"), (5, "broker")):
+        net = Network("social-election", 2, switching=1.0)
+        x, y = net.nodes
+        has_met(x, *BROKERS)
+        has_met(y, *((20 + i, 1.0, 1) for i in range(popularity)))  # has met enough brokers to leave x alone
+        y.protocol.become("broker", 0.0)
+        x.meet(y, at=60)
+        assert y.protocol.role == after
+        assert x.protocol.role == "user"
+        # At 101 the first broker has left the window, and a dismissed y is remembered as a user.
+        enough = after == "broker"
+        assert wish(x, "user", at=101) == (None if enough else "broker")
+        assert wish(x, "broker", popularity=0, at=101) == ("user" if enough else None)
+
+
+def test_vector_3_between_the_bounds_nothing_changes() -> None:
+    net = Network("social-election", 1, lower_bound=1, upper_bound=9)
+    has_met(net[0], *((10 + i, 0.0, 9) for i in range(4)))
+    assert wish(net[0], "user") is None
+    assert wish(net[0], "broker", popularity=0) is None
+
+
+def test_without_an_upper_bound_of_its_own_the_lower_one_holds() -> None:
+    net = Network("social-election", 1, lower_bound=2)
+    has_met(net[0], (10, 0.0, 9))
+    assert (wish(net[0], "user"), wish(net[0], "broker")) == ("broker", None)
+    has_met(net[0], (11, 0.0, 9))
+    assert (wish(net[0], "user"), wish(net[0], "broker")) == (None, "user")
+
+
+def test_the_first_to_meet_appoint_each_other() -> None:
+    """The smaller number decides first; then the other decides, and sees what the first has become."""
+    net = Network("social-election", 2, switching=1.0, lower_bound=1, upper_bound=1)
+    net[0].meet(net[1], at=0)
+    assert roles(net) == "bb"  # both had met no broker before
+    net[0].meet(net[1], at=1)  # now both have, and each has met one node, as the other said
+    assert roles(net) == "bb"
+    assert [packet.become for _, _, packet in net.sent if hasattr(packet, "become")] == ["broker", "broker", None, None]
+
+
+def test_the_second_sees_the_changed_role() -> None:
+    """The smaller number dismisses the other, which then has a user before it, not a broker."""
+    net = Network("social-election", 2, switching=1.0, lower_bound=1, upper_bound=1)
+    one, two = net.nodes
+    has_met(one, (10, 0.0, 5))
+    has_met(two, (11, 0.0, 5), users=(12,))
+    for node in net.nodes:
+        node.protocol.become("broker", 0.0)
+    one.meet(two, at=1)
+    assert roles(net) == "uu"  # each has met fewer than five nodes
+    assert one.protocol.window.broker_count == two.protocol.window.broker_count == 1  # the one met before
+
+
+def test_encounters_are_remembered_by_the_role_after_the_election() -> None:
+    net = Network("social-election", 3, switching=1.0, lower_bound=1, upper_bound=2)
+    a, b, c = net.nodes
+    a.meet(b, at=0)
+    assert a.protocol.window.broker_count == b.protocol.window.broker_count == 1
+    b.meet(c, at=50)  # b has met its broker and leaves c alone; c has met none, and b is one already
+    assert roles(net) == "bbu"
+    assert c.protocol.window.peers == (1,)
+    assert b.protocol.window.peers == (0, 2)
+    b.protocol.window.forget(100)
+    assert b.protocol.window.peers == (2,)
+
+
+def test_popularity_is_told_without_the_present_encounter() -> None:
+    net = Network("social-election", 3)
+    net[0].meet(net[1], at=0)
+    net[0].meet(net[2], at=1)
+    hellos = [(a, b, packet.met) for a, b, packet in net.sent if isinstance(packet, Hello)]
+    assert hellos == [(0, 1, ()), (1, 0, ()), (0, 2, (1,)), (2, 0, ())]
+
+
+@pytest.mark.parametrize(
+    ("difference", "popularity", "first", "dismissed"),
+    [
+        ("mean", 4, 100, True),  # of popularities 3, 6 and 6
+        ("mean", 5, 100, False),
+        ("marginal", 6, 100, True),  # adds nobody to 100..105
+        ("marginal", 6, 102, True),  # adds 2
+        ("marginal", 5, 200, False),  # adds 5
+        ("scalar", 10, 200, True),  # 4 more than their 6
+        ("scalar", 11, 200, False),
+    ],
+)
+def test_three_readings_of_the_popularity_difference(
+    difference: str, popularity: int, first: int, dismissed: bool
+) -> None:
+    net = Network("social-election", 1, difference=difference)
+    has_met(net[0], *BROKERS)
+    assert (wish(net[0], "broker", popularity, at=60, first=first) == "user") is dismissed
+
+
+def test_the_threshold_can_be_set() -> None:
+    net = Network("social-election", 1, difference="marginal", threshold=2)
+    has_met(net[0], *BROKERS)
+    assert wish(net[0], "broker", 6, at=60, first=101) == "user"  # adds 1
+    assert wish(net[0], "broker", 6, at=60, first=102) is None
+
+
+def test_the_designated_obey_with_the_switching_probability() -> None:
+    for switching, expected in ((0.0, 0), (1.0, 400), (0.5, 200)):
+        obeyed = 0
+        for seed in range(200):
+            net = Network("social-election", 2, switching=switching, seed=seed)
+            net[0].meet(net[1], at=0)
+            obeyed += roles(net).count("b")
+        assert obeyed == pytest.approx(expected, abs=40 if switching == 0.5 else 0)
+
+
+def test_bounds_can_grow_during_the_first_window() -> None:
+    net = Network("social-election", 1, adaptive_start=True, lower_bound=2, upper_bound=4)
+    has_met(net[0], (10, 0.0, 9))
+    assert wish(net[0], "user", at=25) is None  # a lower bound of 0.5
+    assert wish(net[0], "broker", at=25) == "user"  # an upper bound of 1
+    has_met(net[0], (10, 70.0, 9))
+    assert wish(net[0], "user", at=75) == "broker"
+    assert wish(net[0], "broker", at=75) is None
+    assert wish(net[0], "user", at=150) == "broker"
+
+
+def test_ferries_promote_themselves() -> None:
+    """Between two crowds a device meets nobody; then it is the only one who can carry anything."""
+    net = Network("social-election", 2, self_promotion=True, switching=1.0, lower_bound=1)
+    ferry, other = net.nodes
+    has_met(ferry, (10, 0.0, 1))
+    has_met(other, (10, 0.0, 1), (11, 60.0, 1))
+    net.advance(99)
+    assert roles(net) == "uu"  # the window still has a broker
+    net.advance(102)
+    assert roles(net) == "bu"
+    net.advance(162)
+    assert roles(net) == "bb"
+
+
+def test_who_stands_in_company_is_not_a_ferry() -> None:
+    net = Network("social-election", 2, self_promotion=True, switching=1.0, lower_bound=0, upper_bound=1)
+    net[0].connect(net[1], at=10)
+    net.advance(500)
+    assert roles(net) == "uu"
+    for node in net.nodes:
+        node.protocol.parameters = type(node.protocol.parameters)(self_promotion=True, switching=1.0)
+    net[0].disconnect(net[1], at=501)
+    net.advance(550)
+    assert roles(net) == "uu"
+    net.advance(553)
+    assert roles(net) == "bb"
+
+
+def test_nobody_waits_for_a_greeting_that_was_lost() -> None:
+    for seed in range(10):
+        net = Network("social-election", 2, links=Links(loss=0.2), seed=seed)
+        net[1].subscribe("x")
+        hello = net[0].publish("x")
+        for at in range(10, 2000, 20):
+            net[0].meet(net[1], at=at)
+        assert net[1].delivered == [hello]
+
+
+def test_a_popularity_travels_by_name() -> None:
+    hello = Hello("user", (0, 2))
+    plain = encode(hello, Catalogue(), ["ann", "bob", "eve"])
+    assert plain == {"kind": "Hello", "role": "user", "met": ["ann", "eve"]}
+    assert decode(plain, Catalogue(), {"eve": 5, "ann": 3}) == Hello("user", (3, 5))
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"lower_bound": 4, "upper_bound": 3}, r"lower_bound \(4\) must not exceed upper_bound \(3\)"),
+        ({"switching": 2}, "switching"),
+        ({"window": 0}, "window"),
+        ({"replication": "none"}, "replication"),
+        ({"buffer": 0}, "buffer"),
+    ],
+)
+def test_bad_parameters_are_refused_in_a_line(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(HunetError, match=problem) as error:
+        Network("social-election", 2, **given)
+    assert "\n" not in str(error.value)
+
+
+# Random broker allocation ------------------------------------------------------------------------------------------
+
+
+def test_brokers_by_lot_serve_for_a_cycle() -> None:
+    net = Network("random-broker", 200, share=0.3, cycle=50)
+    seen = []
+    for at in (0, 49, 50, 99, 100):
+        net.advance(at)
+        net.advance(at)
+        seen.append(roles(net))
+    assert seen[0] == seen[1]
+    assert seen[2] == seen[3]
+    assert len(set(seen)) == 3
+    assert all(drawn.count("b") == pytest.approx(60, abs=20) for drawn in seen)
+
+
+def test_the_number_of_random_brokers_is_matched_to_social_elections() -> None:
+    contacts = make_world("waypoint", seed=3, nodes=60, duration=900.0, width=700.0, height=700.0)
+    workload = make_workload(contacts, seed=3, kind="types", interval=20.0)
+    found = {}
+    for bound in (1, 3):
+        given: dict[str, Any] = {"lower_bound": bound, "upper_bound": bound, "seed": 3}
+        elected = run(contacts, workload, "social-election", **given)
+        drawn = run(contacts, workload, "random-broker", **given)
+        share = elected.summary["observed"]["duty"] / elected.summary["observed"]["watched"]
+        assert drawn.name["parameters"]["share"] == share
+        assert drawn.summary["observed"]["duty"] / drawn.summary["observed"]["watched"] == pytest.approx(
+            share, abs=0.07
+        )
+        found[bound] = share
+    assert found[1] < 0.6 * found[3]
+    set_by_hand = run(contacts, workload, "random-broker", share=found[3], **given)
+    assert set_by_hand.summary == drawn.summary
+
+
+def test_a_share_is_asked_for_where_it_cannot_be_measured() -> None:
+    with pytest.raises(HunetError, match="needs a share of brokers"):
+        Network("random-broker", 2)
+    contacts = make_world("waypoint", seed=1, nodes=5, duration=90)
+    with pytest.raises(HunetError, match=r"end within the first window \(100 s\)"):
+        run(contacts, make_workload(contacts), "random-broker")
