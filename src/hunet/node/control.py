@@ -38,8 +38,9 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model import ConfigurationError, HunetError, OutputError, did_you_mean
 from hunet.node.bundles import read_bundle
+from hunet.node.deliveries import Delivery
 from hunet.node.gateway import Gateway
-from hunet.node.node import DAY, Delivery, Node
+from hunet.node.node import DAY, Node
 from hunet.node.publication import Group
 from hunet.node.tasks import Tasks
 
