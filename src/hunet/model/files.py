@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
-import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,32 +24,28 @@ def file_in_place(path: Path, mode: int = 0o666) -> Iterator[Path]:
 
     The mode is what others may do with it, before the umask; nobody can read it before it has its final name.
     """
+    # The name is known before the file is there: Ctrl-C at any moment leaves nothing behind.
+    partial = path.parent / f".{path.name}.{secrets.token_hex(6)}.partial"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-    os.close(handle)
-    partial = Path(name)
-    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield partial
         partial.chmod(mode & ~_umask())
         partial.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
 
 
 @contextmanager
 def folder_in_place(folder: Path) -> Iterator[Path]:
     """A folder to fill; when the block ends well it takes the final name (and the place of what stood there)."""
+    partial = folder.parent / f".{folder.name}.{secrets.token_hex(6)}.partial"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from None
-    try:
+        partial.mkdir(0o700)
         yield partial
         partial.chmod(0o777 & ~_umask())
         if folder.exists():

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from hunet.node.encounters import HowNoted
+    from hunet.protocols import Protocol
 
 _log = logging.getLogger("hunet.node")
 
@@ -71,7 +72,7 @@ class Node:
     at ``peers`` ("host:port"), and by further ``discoveries``. ``encounters`` says how they are noted: by "pseudonyms"
     that only this device can tell, or all that share the secret word of a ``trial``, by "names", or "off". ``clock``
     tells the time in seconds since 1970, of which ``pace`` pass in one real second. Systems that exchange once in a
-    contact do so ``again`` after as many seconds.
+    contact do so ``again`` after as many seconds. A ``recorder`` is given the protocol and puts a watcher before it.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Node:
         silence: float = 30.0,
         neighbours: NeighbourLimits | None = None,
         again: float = AGAIN,
+        recorder: Callable[[Protocol], Protocol] | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
@@ -103,7 +105,7 @@ class Node:
         self._quotas, self._how_noted, self._trial = quotas, encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
-        self._again = again
+        self._again, self._recorder = again, recorder
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
@@ -174,7 +176,7 @@ class Node:
         self._carry_out()
 
     def _make_driver(self) -> LiveDriver:
-        return LiveDriver(
+        driver = LiveDriver(
             self.identity.device,
             self._kind,
             self._parameters,
@@ -185,6 +187,9 @@ class Node:
             limits=self._limits,
             again=self._again,
         )
+        if self._recorder:
+            driver.protocol = self._recorder(driver.protocol)
+        return driver
 
     async def failure(self) -> None:
         """Wait until the node cannot go on (a full disk, a damaged store), and raise why."""
@@ -343,6 +348,14 @@ class Node:
         self.book.unblock(device)
         return device
 
+    async def drop(self, device: str) -> None:
+        """End the link with a device, if there is one; it is linked again when it is found again."""
+        await self._neighbourhood.drop(device, "closed")
+
+    def session(self, device: str) -> str:
+        """What both ends of the link with a device call it."""
+        return self._neighbourhood.session_id(device).hex()
+
     def peers(self) -> list[dict[str, Any]]:
         """Who is in reach now."""
         return [
@@ -475,6 +488,8 @@ class Node:
 
     def link_up(self, device: str) -> None:
         """A link stands."""
+        if not all(way.reaches(device) for way in self._ways):
+            raise PeerFault("closed")
         self._since[device] = self._clock()
         queue = self._queues[device] = asyncio.Queue()
         task = asyncio.create_task(self._send_frames(device, queue))
@@ -491,6 +506,8 @@ class Node:
 
     def link_down(self, device: str, reason: str) -> None:
         """A link is gone."""
+        if device not in self._since:  # it was refused
+            return
         _log.info("%s is gone: %s", self.book.call(device), reason)
         self._since.pop(device, None)
         self._queues.pop(device, None)

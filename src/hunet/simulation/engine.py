@@ -419,7 +419,7 @@ class Engine:
             patience -= 1
             if not patience:
                 raise ProtocolError(
-                    f"{type(first).__name__} never stops sending on one link at time {now:g}: "
+                    f"{first.__class__.__name__} never stops sending on one link at time {now:g}: "
                     "its poll() must not offer again what its sent() was told of"
                 )
 
