@@ -33,9 +33,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hunet.model import HunetError
+from hunet.node.deliveries import Subscription
 from hunet.node.discovery import Beacons, Discovery, Sighting
 from hunet.node.neighbourhood import NeighbourLimits
-from hunet.node.node import Node, Subscription
+from hunet.node.node import Node
 from hunet.node.store import open_store
 from hunet.node.tasks import Tasks
 from hunet.protocols.contract import Logged
