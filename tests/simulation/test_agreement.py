@@ -27,13 +27,19 @@ class Reality(NamedTuple):
 
     @classmethod
     def on(cls, contacts: Contacts, workload: Workload, protocol: str, links: Links | None = None) -> Reality:
-        kind: Any = protocol_class(protocol)
+        base: Any = protocol_class(protocol)
         recorders: list[Recorder] = []
 
-        class Recorded(kind):  # type: ignore[misc]
+        class Settling(base):  # type: ignore[misc]
+            """A simulator tells only who asks that a link has settled; live devices note it in any case."""
+
+            def settled(self, peer: int, now: float) -> None:
+                super().settled(peer, now)
+
+        class Recorded(Settling):
             def __new__(cls, node: int, parameters: Any, driver: Any, rng: Random) -> Any:
                 recorders.append(Recorder(node, lambda peer: f"{sorted((node, peer))} at {driver.engine.now}"))
-                return recorders[-1](kind(node, parameters, driver, rng))
+                return recorders[-1](Settling(node, parameters, driver, rng))
 
         result = run(contacts, workload, Recorded, links=links)
         events = sorted(event for recorder in recorders for event in recorder.events if event.what != "start")
