@@ -18,6 +18,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 
 from hunet.model.parts import BROUGHT_BY
@@ -94,6 +95,15 @@ def test_as_a_module_and_its_version() -> None:
 
     done = subprocess.run([sys.executable, "-m", "hunet", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"hunet {hunet.__version__}\n"
+
+
+def test_the_citation_is_of_this_version_and_of_the_papers() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["version"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    pages = [" ".join(page.read_text().split()) for page in (ROOT / "docs" / "systems").glob("*.md")]
+    for paper in cited["references"]:
+        assert any(f'"{paper["title"]}"' in page for page in pages), paper["title"]
+    assert len(cited["references"]) == len(pages)
 
 
 @pytest.fixture(scope="module")
