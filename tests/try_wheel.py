@@ -11,12 +11,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from pathlib import Path
 from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[1]
-SMALL_DEMO = ("demo", "--messages", "20", "--runs", "1", "--json")
 
 
 def main() -> None:
@@ -25,14 +25,10 @@ def main() -> None:
         folder = Path(made) / "empty"
         folder.mkdir()
         programs = install(wheel, Path(made) / "venv")
-        version = call(programs, folder, "--version").split()[1]
-        if version not in wheel.name:
-            sys.exit(f"{wheel.name}: says that it is version {version}")
-        compared = json.loads(call(programs, folder, *SMALL_DEMO))
-        if not compared["push"]["delivery_ratio"] > 0:
-            sys.exit(f"{wheel.name}: the demo delivers nothing: {compared['push']}")
-        node_answers(programs, folder)
-    sys.stdout.write(f"{wheel.name}: version, demo and node are fine\n")
+        for trial in TRIALS:
+            sys.stderr.write(f"{wheel.name}: {trial.__name__.replace('_', ' ')}\n")
+            trial(programs, folder)
+    sys.stderr.write(f"{wheel.name}: ready to be released\n")
 
 
 def install(wheel: Path, folder: Path) -> Path:
@@ -58,6 +54,18 @@ def clean(folder: Path) -> dict[str, str]:
     return {"HOME": str(folder), "PATH": os.defpath}
 
 
+def version_is_that_of_the_project(programs: Path, folder: Path) -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    if call(programs, folder, "--version") != f"hunet {wanted}\n":
+        sys.exit(f"the wheel is not version {wanted}")
+
+
+def demo_delivers(programs: Path, folder: Path) -> None:
+    compared = json.loads(call(programs, folder, "demo", "--messages", "20", "--runs", "1", "--json"))
+    if not compared["push"]["delivery_ratio_mean"] > 0:
+        sys.exit(f"the demo delivers nothing: {compared['push']}")
+
+
 def node_answers(programs: Path, folder: Path) -> None:
     """Start a node, publish by the command, and ask its HTTP API for what it holds."""
     words = ["node", "--folder", "ann", "--listen", "127.0.0.1:0", "--no-beacons", "--http", "0"]
@@ -78,6 +86,9 @@ def node_answers(programs: Path, folder: Path) -> None:
         node.terminate()
         node.communicate(timeout=30)
 
+
+TRIALS = (version_is_that_of_the_project, demo_delivers, node_answers)
+"""What is done with an installed wheel, one after the other; each is given the programs and an empty folder."""
 
 if __name__ == "__main__":
     main()
