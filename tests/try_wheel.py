@@ -66,6 +66,23 @@ def demo_delivers(programs: Path, folder: Path) -> None:
         sys.exit(f"the demo delivers nothing: {compared['push']}")
 
 
+def commands_of_the_readme_run(programs: Path, folder: Path) -> None:
+    """All of them; those that need a node or hours are tried by the trials beside this one."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    environment = clean(folder) | {"PATH": f"{programs}{os.pathsep}{os.defpath}"}
+    for block in blocks:
+        subprocess.run(["sh", "-euc", block], cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+    if not blocks:
+        sys.exit("the README has no commands")
+
+
+def study_is_reproduced(programs: Path, folder: Path) -> None:
+    call(programs, folder, "reproduce", "social-election", "--quick", "--study", "figure-3")
+    claims = (folder / "results" / "social-election" / "claims.md").read_text("utf-8")
+    if not re.search(r"^\| SE-\d+ \|.*\| (reproduced|partly|not reproduced) \|", claims, re.MULTILINE):
+        sys.exit(f"no claim was judged:\n{claims}")
+
+
 def node_answers(programs: Path, folder: Path) -> None:
     """Start a node, publish by the command, and ask its HTTP API for what it holds."""
     words = ["node", "--folder", "ann", "--listen", "127.0.0.1:0", "--no-beacons", "--http", "0"]
@@ -87,7 +104,13 @@ def node_answers(programs: Path, folder: Path) -> None:
         node.communicate(timeout=30)
 
 
-TRIALS = (version_is_that_of_the_project, demo_delivers, node_answers)
+TRIALS = (
+    version_is_that_of_the_project,
+    commands_of_the_readme_run,
+    demo_delivers,
+    study_is_reproduced,
+    node_answers,
+)
 """What is done with an installed wheel, one after the other; each is given the programs and an empty folder."""
 
 if __name__ == "__main__":
