@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import combinations
 from random import Random
 
-from hunet.protocols.mops_interests import InterestBook, InterestList, Internal, Lists, Relay
-from hunet.protocols.mops_structure import Structure, structure_of
-from hunet.social.clique_communities import communities
-from hunet.social.closeness_graph import ClosenessGraph
-from hunet.social.gateways import betweenness, brokers
+from hunet.systems.mops.closeness_graph import ClosenessGraph
+from hunet.systems.mops.communities import communities
+from hunet.systems.mops.gateways import betweenness, brokers
+from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
+from hunet.systems.mops.structure import Structure, structure_of
 
 BEFORE = structure_of(((0, 1, 0.9), (0, 2, 0.8), (1, 2, 0.7), (2, 3, 0.2), (3, 4, 0.9), (1, 3, 0.1)))
 AFTER = structure_of(((0, 1, 1.0), (0, 2, 0.9), (1, 2, 0.6), (2, 3, 0.25), (3, 4, 0.7), (1, 3, 0.15)))

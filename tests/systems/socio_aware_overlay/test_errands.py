@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hunet.protocols.contract import Seen
-from hunet.protocols.socio_aware_overlay import Place
-from hunet.protocols.socio_aware_packets import Handed
+from hunet.systems.socio_aware_overlay.packets import Handed
+from hunet.systems.socio_aware_overlay.socio_aware_overlay import Place
 from hunet.testing import Network
 
 
