@@ -1,11 +1,13 @@
-"""What all tests share: the real traces and a browser, if they are here, and how hypothesis behaves."""
+"""What all tests share: the command, the real traces and a browser, if they are here, and how hypothesis behaves."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +37,32 @@ def shared() -> Path:
     if not (SHARED / "traces").is_dir():
         pytest.skip("the folder ../shared with real traces is not here")
     return SHARED
+
+
+class Answer(NamedTuple):
+    """What the command said."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """The command, in this process: hunet("run", "--json", ...)."""
+    from hunet.cli import main
+
+    def call(*words: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["hunet", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return Answer(int(stop.value.code or 0), *capfd.readouterr())
+
+    return call
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
