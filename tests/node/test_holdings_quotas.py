@@ -1,0 +1,56 @@
+"""Which quotas are exceeded, by what and by how much; and what is held when more is let go of than came."""
+
+from __future__ import annotations
+
+from hunet.node.holdings import Holdings, Quotas
+from hunet.node.identity import device_name
+from hunet.node.publication import Publication
+from hunet.node.store import Store
+from tests.node.table import IDENTITIES, NAMES
+
+
+def holding(quotas: Quotas, *given: tuple[str, int]) -> tuple[Holdings, int]:
+    """Holdings with a publication for each topic and giver, and how long each of them is."""
+    holdings = Holdings(NAMES[0], Store(), quotas)
+    for number, (topic, giver) in enumerate(given):
+        said = Publication.signed(IDENTITIES[1], topic, bytes([number]) * 900, created=0.0, ttl=1000.0)
+        message = holdings.add(said, 1000, holdings.node if giver == 0 else giver)
+        holdings.hold(message.number)
+    return holdings, 1000
+
+
+def test_a_node_carries_half_a_gigabyte_and_half_of_that_for_one_topic_or_neighbour() -> None:
+    assert Quotas() == Quotas(total=512 << 20, topic=256 << 20, neighbour=256 << 20)
+
+
+def test_what_fits_exactly_is_no_excess() -> None:
+    given = [("a", 7), ("a", 8), ("b", 8)]
+    holdings, size = holding(Quotas(total=3000, topic=2000, neighbour=2000), *given)
+    assert holdings.held_bytes == 3 * size
+    assert list(holdings.excess()) == []
+
+
+def test_excess_names_the_messages_of_others_that_it_is_about() -> None:
+    given = [("a", 0), ("a", 7), ("a", 8), ("b", 8)]
+    holdings, _ = holding(Quotas(total=3500, topic=2500, neighbour=1500), *given)
+    assert list(holdings.excess()) == [("total", 0b1110, 500), ("topic", 0b0110, 500), ("neighbour", 0b1100, 500)]
+    holdings.let_go(3)
+    assert list(holdings.excess()) == [("topic", 0b0110, 500)]
+
+
+def test_letting_go_of_what_is_not_held_changes_nothing() -> None:
+    holdings, _ = holding(Quotas(), ("a", 7))
+    holdings.hold(0)
+    for left in (1000, 0, 0):
+        holdings.let_go(0)
+        assert (holdings.held_bytes, holdings.holds(0)) == (left, left > 0)
+
+
+def test_devices_are_put_in_the_order_of_keys_whatever_their_numbers() -> None:
+    low, middle, high = (device_name(bytes([first]) + bytes(31)) for first in (1, 2, 3))
+    store = Store()
+    store.add_device(0x0301, low)  # given when there was no room for it elsewhere
+    store.add_device(0x0300, high)
+    store.commit()
+    holdings = Holdings(middle, store, Quotas())
+    assert [name for _, name in holdings._in_order] == [low, middle, high]
