@@ -12,10 +12,11 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Container
 from pathlib import Path
 
 from mutation.mutants import Mutant, lines_of_code, mutants, sample
-from mutation.report import Outcome, Survivor, judgements, read_results, write_page, write_results
+from mutation.report import Name, Outcome, Survivor, judgements, read_results, write_page, write_results
 from mutation.trial import Laboratory, NotCleanError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,11 +76,11 @@ def chosen(module: str, per_100: float, seed: int) -> list[Mutant]:
     return sample(mutants(module, source), max(2, round(lines_of_code(source) * per_100 / 100)), seed)
 
 
-def alive(module: str, one: Outcome) -> list[Mutant]:
-    """The survivors of the last time that can still be made."""
-    names = {(survivor.line, survivor.change) for survivor in one.survivors}
+def alive(module: str, one: Outcome, judged: Container[Name]) -> list[Mutant]:
+    """The survivors of the last time that can still be made and are not judged equivalent."""
+    names = {(module, survivor.line, survivor.change) for survivor in one.survivors}
     every = mutants(module, (SOURCE / module).read_text("utf-8"))
-    return [mutant for mutant in every if mutant.name[1:] in names]
+    return [mutant for mutant in every if mutant.name in names and mutant.name not in judged]
 
 
 def main() -> None:
@@ -90,13 +91,13 @@ def main() -> None:
     parser.add_argument("--per-100", type=float, default=7, help="mutants for 100 lines of code")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    results = read_results(RESULTS)
+    results, judged = read_results(RESULTS), judgements(EQUIVALENT)
     work: dict[str, list[Mutant]] = {}
     for module in modules(asked.modules):
         if not asked.survivors:
             work[module] = chosen(module, asked.per_100, asked.seed)
         elif module in results and results[module].survivors:
-            work[module] = alive(module, results[module])
+            work[module] = alive(module, results[module], judged)
     tests = {module: [files_of(places) for places in own_and_wider(module)] for module in work}
     with (
         tempfile.TemporaryDirectory(prefix="hunet-mutate-") as place,
@@ -110,7 +111,7 @@ def main() -> None:
             except NotCleanError as error:
                 sys.exit(f"mutate: {error}")
             one = results[module] if asked.survivors else Outcome(lines_of_code((SOURCE / module).read_text("utf-8")))
-            one.survivors = [
+            one.survivors = [each for each in one.survivors if (module, each.line, each.change) in judged] + [
                 Survivor(mutant.number, mutant.line, mutant.change, verdict.executed)
                 for mutant, verdict in zip(tried, verdicts, strict=True)
                 if verdict.killer is None
@@ -119,12 +120,12 @@ def main() -> None:
             one.wider += sum(verdict.killer is not None and not verdict.own for verdict in verdicts)
             results[module] = one
             write_results(RESULTS, results)
-            write_page(PAGE, results, judgements(EQUIVALENT), asked.seed)
+            write_page(PAGE, results, judged, asked.seed)
             print(
-                f"{time.monotonic() - started:6.0f} s  {module}: {len(one.survivors)} of {len(tried)} survive",
+                f"{time.monotonic() - started:6.0f} s  {module}: {sum(verdict.killer is None for verdict in verdicts)} of {len(tried)} survive",
                 flush=True,
             )
-    write_page(PAGE, results, judgements(EQUIVALENT), asked.seed)
+    write_page(PAGE, results, judged, asked.seed)
 
 
 if __name__ == "__main__":

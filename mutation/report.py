@@ -7,8 +7,9 @@ import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-BEFORE = (298, 68, 79)
-"""Before this tool: mutants, per cent killed by own tests, per cent of those not equivalent killed by wider ones."""
+BEFORE = """\
+By hand, before there was this command, 298 mutants of 19 modules had been tried: 68 % and 79 %. Its first run, with seed
+1 and the tests of that day, found 70 % and 79 % of 381; the tests that were added since are for the survivors."""
 
 Name = tuple[str, str, str]
 """Module, text of the line, change."""
@@ -105,13 +106,12 @@ def write_page(path: Path, results: dict[str, Outcome], judged: dict[Name, str],
         row = [one.lines, one.mutants, one.own, one.wider, len(one.survivors) - same, same]
         total = [left + right for left, right in zip(total, row, strict=True)]
         rows.append(_row(module.removeprefix("hunet/").removesuffix(".py"), row))
-    before, own, wider = BEFORE
     page = [
         HEAD,
         f"The last figures, with seed {seed}: of {total[1]} mutants {_share(total[2], total[1])} are killed by the",
         "tests of their own module. Of those that are not equivalent",
         f"{_share(total[2] + total[3], total[1] - total[5])} are killed by these and wider ones.",
-        f"Before there was this command it was {own} % and {wider} %, of {before} mutants in 19 modules.",
+        BEFORE,
         "",
         f"| {' | '.join(COLUMNS)} | {LAST_COLUMN} |",
         "|---" * (len(COLUMNS) + 1) + "|",

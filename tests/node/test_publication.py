@@ -224,3 +224,17 @@ def test_a_groups_key_is_32_bytes_and_not_shown() -> None:
     with pytest.raises(ConfigurationError, match="32 bytes"):
         Group("x", b"short")
     assert repr(Group("x", b"k" * 32)) == "Group('x')"
+
+
+def test_publications_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as later:
+        later.setattr("hunet.node.publication._VERSION", 2)
+        data = hello().to_bytes()
+    assert refusal(data) == "malformed"
+
+
+def test_a_publication_lives_for_a_leap_year_at_most() -> None:
+    year = 366 * 86400.0
+    assert hello(ttl=year).ttl == year
+    with pytest.raises(ConfigurationError, match="a time to live of"):
+        hello(ttl=year + 1)
