@@ -121,10 +121,8 @@ def main() -> None:
             results[module] = one
             write_results(RESULTS, results)
             write_page(PAGE, results, judged, asked.seed)
-            print(
-                f"{time.monotonic() - started:6.0f} s  {module}: {sum(verdict.killer is None for verdict in verdicts)} of {len(tried)} survive",
-                flush=True,
-            )
+            left = sum(verdict.killer is None for verdict in verdicts)
+            print(f"{time.monotonic() - started:6.0f} s  {module}: {left} of {len(tried)} survive", flush=True)
     write_page(PAGE, results, judged, asked.seed)
 
 

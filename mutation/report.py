@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 BEFORE = """\
-By hand, before there was this command, 298 mutants of 19 modules had been tried: 68 % and 79 %. Its first run, with seed
-1 and the tests of that day, found 70 % and 79 % of 381; the tests that were added since are for the survivors."""
+Before there was this command, 298 mutants of 19 modules had been tried: 68 % and 79 %. Its first run, with seed 1 and
+the tests of that day, found 70 % and 79 % of 381; the tests that were added since are for the survivors."""
 
 Name = tuple[str, str, str]
 """Module, text of the line, change."""
