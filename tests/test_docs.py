@@ -16,11 +16,11 @@ import pytest
 
 from hunet import Contacts, Publication, Subscription, Workload, make_world, run, write_contacts
 from hunet.cli.settings import Settings
-from hunet.model import describe, from_mapping
+from hunet.model import describe
 from hunet.pipeline.study_plan import plan_study
+from hunet.pipeline.study_run import contacts_of, simulate_run
 from hunet.simulation import Links, UniformWorkload, open_log
 from hunet.systems import studies_of, system
-from hunet.worlds import WORLDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -160,9 +160,6 @@ def test_settings_are_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.M
     crowd = make_world("waypoint", seed=1, nodes=10, duration=600)
     for block in of(page, "toml"):
         given = tomllib.loads(block)
-        if isinstance(given.get("world"), str):
-            from_mapping(WORLDS[given["world"]].parameters, given["parameters"])
-            continue
         for number, source in enumerate(given["contacts"] if isinstance(given.get("contacts"), list) else []):
             write_contacts(Contacts.from_records([("a", "b", number, 9)]), Path(source) / "contacts.parquet")
         if "repetitions" in given:
@@ -170,12 +167,13 @@ def test_settings_are_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.M
             continue
         write_contacts(crowd, Path(given.get("contacts", "contacts.csv")))
         Path("run.toml").write_text(block)
-        settings = Settings.from_toml(Path("run.toml"))
-        settings.contacts = settings.contacts or "contacts.csv"
-        contacts = settings.load_contacts()
-        asked = {"links": from_mapping(Links, settings.links), "crashes": settings.load_crashes(contacts)}
-        workload = settings.load_workload(contacts)
-        assert run(contacts, workload, settings.protocol, **asked, **settings.parameters).summary["created"]  # type: ignore[arg-type]
+        settings = Settings(Path("run.toml"))
+        if "world" in settings.given:
+            assert settings.plan().point.source.world
+            continue
+        settings.given.setdefault("contacts", "contacts.csv")
+        planned = settings.plan()
+        assert simulate_run(planned, contacts_of(planned)).summary["created"]
 
 
 def test_the_log_looks_as_shown(tmp_path: Path) -> None:

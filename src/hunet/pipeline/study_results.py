@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
-from hunet.pipeline.study_plan import Run, Study, canonical
+from hunet.pipeline.study_plan import Run, Study
+from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
