@@ -31,7 +31,7 @@ def row(protocol: str, cycle: int | None, repetition: int, **changed: Any) -> di
     place = CYCLES.index(cycle) if cycle else 0
     return {
         "protocol": protocol,
-        "point": 0,
+        "point": 10 * list(DELIVERY).index(protocol) + place,
         "repetition": repetition,
         "axes": {"parameters.decay_cycle": cycle} if cycle else {},
         "name": {"result": {"contacts": {"nodes": 10}}},
@@ -133,6 +133,12 @@ def test_repetitions_that_are_under_way_do_not_count(tmp_path: Path) -> None:
     runs = Runs.read(tmp_path)
     assert runs.repetitions == 2
     assert runs.at("delivery_ratio", "b-sub", decay_cycle=4).mean == pytest.approx(0.1805)
+
+
+def test_results_without_a_complete_repetition_are_refused(tmp_path: Path) -> None:
+    save(tmp_path, [row("b-sub", 4, 0), row("b-sub", 16, 1)])
+    with pytest.raises(InputError, match="no repetition in which no run is missing"):
+        Runs.read(tmp_path)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_what_is_wrong_is_told(arguments: list[str], words: str) -> None:
         ('wrld = "slaw"', "no key 'wrld': did you mean 'world'"),
         ('world = "slaw"', r"'world' must be a table \[world\]"),
         ('seed = "x"\n[world]\nname = "slaw"', "a seed is a whole number of at least 0, not 'x'"),
-        ('[world]\nname = "slaw"\nnodes = [10, 20]', "'contacts' names several values: that is a study"),
+        ('[world]\nname = "slaw"\nnodes = [10, 20]', "'world.nodes' names several values: that is a study"),
     ],
 )
 def test_bad_configuration_files(tmp_path: Path, content: str, words: str) -> None:

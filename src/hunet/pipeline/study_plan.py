@@ -180,6 +180,7 @@ def plan_study(given: dict[str, Any], path: Path, base: Path | None = None) -> S
             if len(points) * len(seeds) > _MOST_RUNS:
                 raise InputError(path, f"makes more than {_MOST_RUNS} runs: use fewer values")
     _refuse_twins(path, points)
+    points = _placed(points)
     crash = tuple(list_of_tables(path, given, "crash"))
     identity = {
         "kind": "study",
@@ -205,7 +206,7 @@ def read_run(path: Path) -> dict[str, Any]:
 def plan_run(given: dict[str, Any], path: Path) -> Run:
     """The one run that such a file tells; its contacts are not read yet."""
     grid = _grid(path, path.parent, given, lambda _: None)
-    point, *others = (Point(0, *each) for each in itertools.islice(grid, 2))
+    point, *others = _placed([Point(0, *each) for each in itertools.islice(grid, 2)])
     for other in others:
         name = next(iter(point.axes), "contacts" if point.protocol == other.protocol else "protocol")
         raise InputError(path, f"'{name}' names several values: that is a study; run 'hunet study FILE'")
@@ -276,6 +277,38 @@ def _refuse_twins(path: Path, points: list[Point]) -> None:
         seen[said] = point.axes.get("case")
 
 
+def _placed(points: list[Point]) -> list[Point]:
+    """The points with the axes of their contacts, which depend on all contacts of the study."""
+    distinct = {id(point.source): point.source for point in points}
+    keys = {number: canonical([source.label, source.named(0)]) for number, source in distinct.items()}
+    sources = {keys[number]: source for number, source in distinct.items()}
+    if len({source.label for source in sources.values()}) < len(sources):  # the same file name in two folders
+        sources = {key: replace(each, label=f"{each.label} ({n})") for n, (key, each) in enumerate(sources.items())}
+    axes = dict(zip(sources, _axes_of_contacts(list(sources.values())), strict=True))
+    placed = ((point, keys[id(point.source)]) for point in points)
+    return [replace(point, source=sources[key], axes=axes[key] | point.axes) for point, key in placed]
+
+
+def _axes_of_contacts(sources: list[Source]) -> list[dict[str, Any]]:
+    """For each source which trace or kind of world it is, and the parameters in which worlds differ."""
+    worlds = [source.named(0)["parameters"] if source.world else {} for source in sources]
+    made = [world for world, source in zip(worlds, sources, strict=True) if source.world]
+    given = sorted({name for world in made for name in world})
+    names = [name for name in given if len({canonical(world.get(name)) for world in made}) > 1]
+    axes = [
+        {"contacts": source.world["name"] if source.world else source.label}
+        | {f"world.{name}": world[name] for name in names if name in world}
+        for source, world in zip(sources, worlds, strict=True)
+    ]
+    if len(set(map(canonical, axes))) < len(axes):
+        # Something else tells them apart, such as their seeds: then only their labels do.
+        axes = [{"contacts": source.label} for source in sources]
+    if len({each["contacts"] for each in axes}) == 1:
+        for each in axes:
+            del each["contacts"]
+    return axes
+
+
 def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[Path], str | None]) -> list[Source]:
     sources = []
     for name in values_of(path, "contacts", given.get("contacts", [])):
@@ -294,9 +327,6 @@ def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[P
             sources.append(Source(" ".join([str(chosen["name"]), *varied]), world=chosen))
     if not sources:
         raise InputError(path, "names neither contacts nor a [[world]]: whose contacts shall it use?")
-    labels = [source.label for source in sources]
-    if len(set(labels)) < len(labels):  # the same file name in two folders
-        sources = [Source(f"{s.label} ({n})", s.file, s.sha256, s.world) for n, s in enumerate(sources)]
     return sources
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from hunet.model import InputError
 from hunet.model.intervals import Interval
+from hunet.model.run_files import complete, read_runs
 
 Metric = str | Callable[[dict[str, Any]], float | None]
 """A column of a run, or a function of its row; None where a run has none."""
@@ -24,23 +23,13 @@ class Runs:
     @classmethod
     def read(cls, folder: Path | str) -> Runs:
         """From the folder that ``hunet study`` wrote; repetitions that are not complete are left out."""
-        import pyarrow.parquet as pq
-
-        folder = Path(folder)
-        rows = []
-        for path in sorted(folder.glob("runs/protocol=*/*.parquet")):
-            with pq.ParquetFile(path) as file:
-                row = file.read().to_pylist()[0]
-            row["protocol"] = path.parent.name.removeprefix("protocol=")
-            for column in ("axes", "name", "observed"):
-                row[column] = json.loads(row[column])
-            rows.append(row)
-        if not rows:
+        done = [row for row in read_runs(folder) if row.get("error") is None]
+        if not done:
             raise InputError(folder, "holds no runs of a study: run 'hunet study FILE.toml -o FOLDER' first")
-        # A repetition that is under way would have some protocols judged on other seeds than the rest.
-        done = Counter(row["repetition"] for row in rows)
-        complete = [row for row in rows if done[row["repetition"]] == max(done.values())]
-        return cls(sorted(complete, key=lambda row: (row["point"], row["repetition"])))
+        rows = complete(done)
+        if not rows:
+            raise InputError(folder, "has no repetition in which no run is missing: run the same 'hunet study' again")
+        return cls(rows)
 
     @property
     def repetitions(self) -> int:
