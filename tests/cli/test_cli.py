@@ -119,6 +119,8 @@ def test_parameters_from_options_from_set_and_from_a_file(hunet: Any, trace: Pat
     generated = name["workload"]["about"]["generated"]
     assert (generated["messages"], generated["topics"], generated["ttl"]) == (9, 3, 60)
     assert (name["links"]["rate"], name["links"]["unit"], name["links"]["loss"]) == (5000, "bits/s", 0.5)
+    name = hunet("run", "--config", config, "--ttl", "1.5h", "--json").json["name"]
+    assert name["workload"]["about"]["generated"]["ttl"] == 5400
 
 
 def test_a_world_instead_of_a_file(hunet: Any) -> None:
@@ -194,6 +196,11 @@ BAD = [
     (("run", "--contacts", "{trace}", "--crash", "z@5"), "crash of node 'z'"),
     (("run", "--contacts", "{trace}", "--publications", "p.csv"), "needs both publications and subscriptions"),
     (("run", "--contacts", "{trace}", "--train", "7"), "train is a share of the trace"),
+    (("run", "--contacts", "{trace}", "--world", "waypoint"), "name either --contacts or --world, not both"),
+    (("run", "--contacts", "{trace}", "--seed", "-1"), "a seed is a whole number of at least 0, not -1"),
+    (("run", "--contacts", "{trace}", "--ttl", "6x"), "--ttl 6x: write a number and one of s, min, h, d"),
+    (("demo", "--ttl", "soon"), "--ttl soon: write a number and one of s, min, h, d, such as 6h"),
+    (("demo", "--ttl", "0"), "--ttl 0: messages must live for a second or longer"),
     (("run", "--config", "missing.toml"), "missing.toml: no such file"),
     (("run", "--world", "komunity"), "no world 'komunity': did you mean 'community'?"),
     (("convert", "{trace}", "out.xlsx"), "name it .parquet, .csv or .one"),
@@ -213,6 +220,19 @@ def test_bad_input_is_one_clear_line(
     assert len(answer.err.strip().splitlines()) == 1
     assert answer.out == ""
     assert [path.name for path in tmp_path.iterdir()] == ["trace.csv"]
+
+
+def test_a_folder_without_a_trace_says_how_to_get_one(hunet: Any, trace: Path, tmp_path: Path) -> None:
+    empty, texts, results = tmp_path / "empty", tmp_path / "texts", tmp_path / "results"
+    empty.mkdir()
+    texts.mkdir()
+    (texts / "log.csv").write_text(trace.read_text())
+    assert hunet("run", "--contacts", trace, "--out", results).status == 0
+    for folder in (empty, texts, results):
+        answer = hunet("run", "--contacts", folder)
+        assert answer.status == 1
+        remedy = "this folder holds no trace: import a log with 'hunet trace import LOG -o FOLDER'"
+        assert answer.err == f"hunet: {folder}: {remedy}\n"
 
 
 def test_a_bad_config_is_named(hunet: Any, tmp_path: Path) -> None:
