@@ -144,7 +144,7 @@ def _simulate(planned: Run, log: Path | None) -> Result:
     with ExitStack() as stack:
         event_log = stack.enter_context(open_log(log)) if log else None
         progress = stack.enter_context(progress_bar(planned.point.protocol))
-        return simulate_run(planned, contacts, event_log, progress)
+        return simulate_run(planned, contacts, log=event_log, progress=progress)
 
 
 def _rate(text: str) -> dict[str, object]:

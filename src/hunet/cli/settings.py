@@ -1,20 +1,6 @@
 """What a run is told: from a TOML file, from options, from ``--set``; the command line wins over the file.
 
-A TOML file may hold everything that options can say; it is read as that of a study (``hunet.pipeline.study_plan``)::
-
-    contacts = "trace.csv"           # or a [world] with a name and parameters
-    protocol = "spray-and-wait"
-    seed = 1
-    [parameters]                     # the protocol's
-    copies = 4
-    [workload]                       # a generated one; or publications = "P.csv", subscriptions = "S.csv" above
-    messages = 1000
-    [links]
-    rate = 50
-    [[crash]]
-    node = "7"
-    time = 3600
-    down = 60
+The file is read as that of a study: ``hunet.pipeline.study_plan`` describes it.
 """
 
 from __future__ import annotations

@@ -303,10 +303,8 @@ def _axes_of_contacts(sources: list[Source]) -> list[dict[str, Any]]:
     if len(set(map(canonical, axes))) < len(axes):
         # Something else tells them apart, such as their seeds: then only their labels do.
         axes = [{"contacts": source.label} for source in sources]
-    if len({each["contacts"] for each in axes}) == 1:
-        for each in axes:
-            del each["contacts"]
-    return axes
+    several = len({each["contacts"] for each in axes}) > 1
+    return [{name: value for name, value in each.items() if several or name != "contacts"} for each in axes]
 
 
 def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[Path], str | None]) -> list[Source]:

@@ -20,11 +20,8 @@ from hunet.pipeline.study_results import run_file, write_run
 from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hunet.model import Contacts, Workload
     from hunet.simulation import Result
-    from hunet.simulation.event_log import EventLog
 
 _KEPT_TRACES = 4
 
@@ -67,10 +64,8 @@ def _analyse(run: Run, folder: Path) -> dict[str, Any]:
     return analysis.compute(_contacts(run, folder), from_mapping(analysis.parameters, run.point.settings["parameters"]))
 
 
-def simulate_run(
-    run: Run, contacts: Contacts, log: EventLog | None = None, progress: Callable[[float], None] | None = None
-) -> Result:
-    """Do a run on its contacts."""
+def simulate_run(run: Run, contacts: Contacts, **watched: Any) -> Result:
+    """Do a run on its contacts; ``watched`` may have the ``log`` and the ``progress`` of ``hunet.run``."""
     from hunet.model import from_mapping
     from hunet.simulation import Links
     from hunet.simulation import run as simulate
@@ -85,8 +80,7 @@ def simulate_run(
         links=from_mapping(Links, settings["links"]),
         crashes=crashes_from(run.crash, contacts),
         train=float(settings["train"]),
-        log=log,
-        progress=progress,
+        **watched,
         **settings["parameters"],
     )
 
