@@ -19,7 +19,7 @@ from hunet.cli.settings import Settings
 from hunet.model import describe, from_mapping
 from hunet.pipeline.study_plan import plan_study
 from hunet.simulation import Links, UniformWorkload, open_log
-from hunet.systems import studies_of, system
+from hunet.systems import PROTOCOLS, studies_of, system, systems
 from hunet.worlds import WORLDS
 
 ROOT = Path(__file__).parents[1]
@@ -254,3 +254,16 @@ def test_every_metric_has_a_formula() -> None:
     counts |= {"out_of_band_packets", "out_of_band_bytes", "observed"}  # told by results.md, and nothing to compute
     for metric in set(SUMMARY) - counts:
         assert f"`{metric}`" in page, metric
+
+
+def test_the_readme_and_the_site_list_every_system_of_the_registry() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").split("## What is in it")[1].split("## ")[0]
+    for name in PROTOCOLS:
+        assert f"`{name}`" in table, f"the README does not list {name}"
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for one in systems().values():
+        if one.claims:
+            assert f"systems/{one.name}.md" in site
+            assert one.paper.split('"')[1] in " ".join(
+                (ROOT / f"docs/systems/{one.name}.md").read_text("utf-8").split()
+            )
