@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 settings.register_profile(
     "suite", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("suite")
+settings.register_profile(
+    "random", settings.get_profile("suite"), derandomize=False, print_blob=True, max_examples=300
+)  # other examples in every run, and how to repeat one that fails
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"

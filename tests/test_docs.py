@@ -20,13 +20,15 @@ from hunet.model import describe
 from hunet.pipeline.study_plan import plan_study
 from hunet.pipeline.study_run import contacts_of, simulate_run
 from hunet.simulation import Links, UniformWorkload, open_log
-from hunet.systems import studies_of, system
+from hunet.systems import PROTOCOLS, studies_of, system, systems
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 NOT_RUN = {
-    r"\./run (demo|test|setup)": "sets up a machine from nothing; what it then calls is tested by itself",
+    r"\./run (demo|test|test --slow|setup|release)": "sets up a machine from nothing; what it calls is tested",
+    r"pip install .*": "needs the network; tests/test_installation.py makes the same environments without",
+    r"docker .*": "needs a Docker engine",
     r"\./run bench \w+": "measures speed, for minutes, and its figures are no promise",
     r"hunet reproduce.*": "takes hours; tests/pipeline/test_reproduce.py does a small one",
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
@@ -101,8 +103,8 @@ def test_every_block_is_run_or_listed() -> None:
         for block in blocks(page):
             if block.kind == "console":
                 used |= {reason_for(command) for command, _ in consoles(block.text)}
-            if block.kind in ("python", "sh", "toml", "console", "json"):
-                continue  # a test below runs these
+            if block.kind in ("python", "sh", "toml", "console", "json", "tree"):
+                continue  # a test below runs these; tests/test_house.py holds the drawings of folders
             assert block.kind in ("indented", "text"), f"{page.name}: no test runs '{block.kind}'"
             for line in block.text.splitlines():
                 command = line.partition("#")[0].strip()
@@ -250,3 +252,16 @@ def test_every_metric_has_a_formula() -> None:
     counts |= {"out_of_band_packets", "out_of_band_bytes", "observed"}  # told by results.md, and nothing to compute
     for metric in set(SUMMARY) - counts:
         assert f"`{metric}`" in page, metric
+
+
+def test_the_readme_and_the_site_list_every_system_of_the_registry() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").split("## What is in it")[1].split("## ")[0]
+    for name in PROTOCOLS:
+        assert f"`{name}`" in table, f"the README does not list {name}"
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for one in systems().values():
+        if one.claims:
+            assert f"systems/{one.name}.md" in site
+            assert one.paper.split('"')[1] in " ".join(
+                (ROOT / f"docs/systems/{one.name}.md").read_text("utf-8").split()
+            )

@@ -7,6 +7,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,3 +183,21 @@ def test_no_two_packets_share_a_name() -> None:
             assert kind.__name__ not in seen, f"{kind.__module__} and {seen[kind.__name__]} both have {kind.__name__}"
             seen[kind.__name__] = kind.__module__
     assert len(seen) > 10
+
+
+def test_the_drawing_of_the_house_is_true() -> None:
+    """CONTRIBUTING.md has one line for each room, with what it may import."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text("utf-8")
+    block = text.split("```tree\nsrc/hunet/\n")[1].split("```")[0]
+    drawn = {}
+    for line in block.splitlines():
+        room, _, may = re.split(r"\s{2,}", line.strip())
+        drawn[room.rstrip("/").removesuffix(".py")] = may
+    there = {path.stem for path in SOURCE.iterdir() if path.stem.isidentifier() and not path.stem.startswith("_")}
+    assert set(drawn) == {name for name in there if name != "py"}
+    assert drawn.pop("cli") == "all"
+    assert drawn.pop("pipeline") == "all above but node"
+    assert ROOMS["pipeline"] == {"model", "graphs", "protocols", "registry", "worlds", "simulation"}
+    for room, may in drawn.items():
+        listed = set() if may == "imports nothing of ours" else set(may.split(", "))
+        assert listed == ROOMS[room], room

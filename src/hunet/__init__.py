@@ -59,9 +59,20 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("hunet")
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(home), name)
+            try:
+                return getattr(import_module(home), name)
+            except ModuleNotFoundError as error:
+                from hunet.model.parts import missing_part
+
+                if advice := missing_part(f"hunet.{name}", error):
+                    raise ImportError(advice) from error
+                raise
     raise AttributeError(f"module 'hunet' has no attribute '{name}'")
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from hunet.model import Catalogue, Message, Node, Topic, from_mapping, members
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Driver, Packet, Protocol
+from hunet.protocols.watcher import watch_protocol
 from hunet.simulation.engine import Engine, Links, Rank
 from hunet.simulation.record import columns
 from hunet.systems import protocol_class
@@ -46,22 +47,17 @@ class Network:
         chosen = from_mapping(kind.Parameters, parameters)
         self.sent: list[tuple[Node, Node, Packet]] = []
         """Every packet that arrived, control and data: (sender, receiver, packet)."""
+        self.protocols: dict[Node, Protocol] = {}
 
         def make(node: Node, driver: Driver, starts: int) -> Protocol:
-            device = kind(node, chosen, driver, node_rng(seed, Stream.PROTOCOL, node, starts))
-            receive, receive_out_of_band = device.receive, device.receive_out_of_band
+            def shown(event: str, given: dict[str, Any]) -> None:
+                if event == "receive":
+                    self.sent.append((given["peer"], node, given["packet"]))
+                elif event == "receive_out_of_band":
+                    self.sent.append((given["node"], node, given["packet"]))
 
-            def heard(peer: Node, packet: Packet, now: float) -> None:
-                self.sent.append((peer, node, packet))
-                receive(peer, packet, now)
-
-            def heard_out_of_band(peer: Node, packet: Packet, now: float) -> None:
-                self.sent.append((peer, node, packet))
-                receive_out_of_band(peer, packet, now)
-
-            device.receive = heard  # type: ignore[method-assign]
-            device.receive_out_of_band = heard_out_of_band  # type: ignore[method-assign, assignment]
-            return device
+            self.protocols[node] = kind(node, chosen, driver, node_rng(seed, Stream.PROTOCOL, node, starts))
+            return watch_protocol(self.protocols[node], shown)
 
         self.messages = Catalogue()
         loss = node_rng(seed, Stream.LINKS)
@@ -115,7 +111,7 @@ class TestNode:
     @property
     def protocol(self) -> Any:
         """The protocol object, for looking at its state."""
-        return self._network.engine.protocols[self.node]
+        return self._network.protocols[self.node]
 
     @property
     def delivered(self) -> list[Message]:

@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from hunet.model import Catalogue, from_mapping
-from hunet.model.randomness import Stream, node_rng
+from hunet import run
+from hunet.model import Contacts, Subscription, Workload
+from hunet.model import Publication as Said
 from hunet.node.publication import Publication
-from hunet.protocols import Driver, Protocol
-from hunet.simulation.engine import Engine, Links, Rank
-from hunet.simulation.record import columns
 from hunet.systems import protocol_class
 from hunet.testing import Network
 from tests.node.table import IDENTITIES, Table
@@ -39,30 +37,20 @@ Event = tuple[float, int, str, int, Any]
 
 
 def simulated(protocol: str, devices: int, events: list[Event]) -> list[tuple[float, int, str, int]]:
-    kind = protocol_class(protocol)
-    parameters = from_mapping(kind.Parameters, PROTOCOLS[protocol])
-
-    def make(node: int, driver: Driver, starts: int) -> Protocol:
-        return kind(node, parameters, driver, node_rng(1, Stream.PROTOCOL, node, starts))
-
-    messages = Catalogue()
-    engine = Engine(devices, messages, make, Links(), Random(1))
-    engine.start()
-    for time, _, what, node, about in events:
-        engine.advance(time, Rank.CONTACT_START)
-        if what == "meet":
-            engine.contact_start(node, about)
-            engine.settle()
-        elif what == "part":
-            engine.contact_end(node, about)
-        elif what == "subscribe":
-            engine.subscribe(node, about)
-        elif what == "publish":
-            encoded = len(about.to_bytes())
-            engine.publish(messages.add(about.id, about.topic, node, about.created, encoded, about.ttl))
-    at, nodes, numbers, hops = columns(engine.record.deliveries, 4)
-    rows = zip(at.tolist(), nodes.tolist(), numbers.tolist(), hops.tolist(), strict=True)
-    return sorted((float(a), int(n), messages[int(m)].id, int(h)) for a, n, m, h in rows)
+    rows = [
+        (began[3], began[4], began[0], next(each[0] for each in events[i:] if each[2:] == ("part", *began[3:])))
+        for i, began in enumerate(events)
+        if began[2] == "meet"
+    ]
+    contacts = Contacts.from_arrays([str(node) for node in range(devices)], *zip(*rows, strict=True), span=(0.0, 1e3))
+    said = [each for each in events if each[2] == "publish"]
+    workload = Workload.of(
+        [Said(it.id, it.created, node, it.topic, len(it.to_bytes()), it.ttl) for _, _, _, node, it in said],
+        [Subscription(node, topic, time) for time, _, what, node, topic in events if what == "subscribe"],
+    )
+    table = run(contacts, workload, protocol, **PROTOCOLS[protocol]).deliveries
+    rows_of = table[["time", "node", "publication", "hops"]].itertuples(index=False)
+    return sorted((time, int(node), message, hops) for time, node, message, hops in rows_of)
 
 
 def plan(seed: int, devices: int, *, overlapping: bool) -> list[Event]:

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 from hunet import Node
 from hunet.model import ConfigurationError
+from hunet.node.deliveries import Delivery
 from hunet.node.gateway import bundle_of
 from hunet.node.http import server
 from hunet.node.http.events import EventLog
 from hunet.node.http.server import HttpServer
 from hunet.node.identity import device_name
-from hunet.node.node import Delivery
 from tests.node.company import until
 from tests.node.test_node import device, play
 

@@ -109,7 +109,8 @@ def test_a_private_topic_is_read_by_its_members_only(tmp_path: Path) -> None:
             got = await anext(messages)
             assert (got.topic, got.text) == ("family", "dinner at eight")
             assert b"dinner" not in b"".join(bob._store.content(n) or b"" for n in bob._store.kept())
-            assert bob._next_delivery(nothing) is None
+            assert [delivery for _, delivery in bob._deliveries.waiting(others.topic, others, 0) if delivery] == []
+            nothing.close()
 
     play(scene())
 
@@ -222,7 +223,7 @@ def test_a_damaged_store_is_salvaged_at_the_start(tmp_path: Path, caplog: pytest
     async def look() -> None:
         async with device(tmp_path, "ann", protocol="push") as ann:
             for number in list(ann._store.kept()):
-                ann._read(number)
+                ann._deliveries.read(number)
             ann.status()
             assert not list(ann.log())
 

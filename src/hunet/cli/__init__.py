@@ -6,6 +6,7 @@ Nothing heavy is imported here: ``hunet --help`` answers at once, and a command 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
 
@@ -26,6 +27,8 @@ from hunet.cli.world import app as world_app
 
 _INTERRUPTED = 130
 _LIVE = "Devices that run for real"
+_PARTS = dict.fromkeys(("demo", "trace", "study", "advise", "reproduce"), "spark") | {"report": "report"}
+"""The extra that a command needs in the end, where it is more than the simulator; see hunet.model.parts."""
 
 app = typer.Typer(
     name="hunet",
@@ -65,9 +68,9 @@ app.command("replay-log")(tools.replay_log)
 @app.callback(invoke_without_command=True)
 def hunet(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     if version:
-        from importlib.metadata import version as installed
+        from hunet import __version__
 
-        typer.echo(f"hunet {installed('hunet')}")
+        typer.echo(f"hunet {__version__}")
         raise typer.Exit
 
 
@@ -86,6 +89,15 @@ def main() -> None:
     except MemoryError:
         _complain("out of memory: use fewer messages or a shorter trace")
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        from hunet.model.parts import missing_part
+
+        command = _asked()
+        advice = missing_part(f"'hunet {command}'", error, _PARTS.get(command.partition(" ")[0], "sim"))
+        if advice is None:
+            raise
+        _complain(advice)
+        sys.exit(1)
     except Exception as error:
         from hunet.model.errors import HunetError
 
@@ -93,6 +105,18 @@ def main() -> None:
             raise
         _complain(str(error))
         sys.exit(1)
+
+
+def _asked() -> str:
+    """The command that was asked for, without its options: ``trace import``."""
+    found: Any = typer.main.get_command(app)
+    words = []
+    for word in sys.argv[1:]:
+        found = getattr(found, "commands", {}).get(word)
+        if found is None:
+            break
+        words.append(word)
+    return " ".join(words)
 
 
 def _complain(problem: str) -> None:

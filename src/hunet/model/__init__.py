@@ -1,6 +1,9 @@
 """The vocabulary: contacts, messages, workloads, parameters, errors. Plain data; imports nothing of ours."""
 
-from hunet.model.contacts import Contacts, natural_order
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from hunet.model.errors import (
     ConfigurationError,
     HunetError,
@@ -25,6 +28,9 @@ from hunet.model.messages import (
 )
 from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
 from hunet.model.workload import Publication, Subscription, Workload
+
+if TYPE_CHECKING:
+    from hunet.model.contacts import Contacts, natural_order
 
 __all__ = [
     "Catalogue",
@@ -57,3 +63,12 @@ __all__ = [
     "weighted_terms",
     "without",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Contacts need numpy, which a live node is installed without.
+    if name in ("Contacts", "natural_order"):
+        from hunet.model import contacts
+
+        return getattr(contacts, name)
+    raise AttributeError(f"module 'hunet.model' has no attribute '{name}'")

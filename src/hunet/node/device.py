@@ -16,7 +16,7 @@ import pickle
 from functools import cache
 from heapq import heappop, heappush
 from importlib.metadata import version
-from itertools import count
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hunet.model import Message, MessageSet, Node, members
@@ -252,6 +252,34 @@ class Device:
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter of the store."""
         self.store.count(name, by)
+
+    def carried(self, most: int) -> list[dict[str, Any]]:
+        """What is held and in date, latest first, and for whom as far as the protocol knows."""
+        names = self.holdings.names
+        found = []
+        alive = self.holdings.held & ~self.messages.dead(self.now)
+        for number in islice(members(alive), most):
+            message = self.messages[number]
+            devices, strength = self.protocol.demand(message, self.now)
+            found.append(
+                {
+                    "id": message.id,
+                    "topic": message.topic,
+                    "author": names[message.publisher],
+                    "created": message.created,
+                    "expires": message.expires,
+                    "size": message.size,
+                    "devices": [names[node] for node in reversed(members(devices))],
+                    "strength": float(strength),
+                    "receipts": self.store.subscribers_of(message.id),
+                }
+            )
+        return found
+
+    def community(self) -> list[str] | None:
+        """The devices that the protocol takes for this one's community; None in a system without communities."""
+        circle = self.protocol.circle()
+        return None if circle is None else [self.holdings.names[node] for node in reversed(members(circle))]
 
     def _keep_quotas(self) -> None:
         """Where there is too much, the protocol says what goes; a device's own publications are not in question."""

@@ -70,6 +70,10 @@ class Discovery(ABC):
         """Ends it, and with it the iteration."""
         self._sightings.put_nowait(None)
 
+    def reaches(self, device: str) -> bool:  # noqa: ARG002
+        """Whether a device may be linked; False where the way knows better than whoever has connected."""
+        return True
+
     def sight(self, sighting: Sighting) -> None:
         """Reports a device; for subclasses."""
         if self._sightings.qsize() < _MOST_WAITING:

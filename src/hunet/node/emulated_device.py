@@ -1,19 +1,28 @@
 """A device of an emulation: a node in a process of its own, on the time of a trace, that writes down what happens.
 
 The conductor (``emulation``) leaves what a device has to know in its folder and starts :func:`main`. From then on it
-talks to it over its local socket, as applications do. Beside what those ask, it asks for
+writes requests to the device's standard input, JSON objects on lines of their own, and reads its standard output: first
+``{"ok": address}``, then ``{"ok": ...}`` or ``{"error": "..."}`` for each request, in order, and in between a
+``{"delivery": [...]}`` for each message that the device's application gets. The device ends when its input does.
 
-=======  ==================================================================================================
-begin    let the time of the trace pass, from this moment on
-meet     (loopback) this device is in reach, at this address; and which of the two sees the other first
-part     (loopback) it is no longer
-events   everything that the protocol has been shown (:class:`~hunet.protocols.contract.Logged`)
-=======  ==================================================================================================
+===========  ======================  ==================================================================================
+do           with                    what happens, and what the answer is
+===========  ======================  ==================================================================================
+begin        origin                  the time of the trace passes, from this moment on
+meet         device, address, first  (loopback) this device is in reach; and whether this one sees it first
+part         device                  (loopback) it is no longer
+publish      topic, text, ttl        the id of the publication
+subscribe    topic
+unsubscribe  topic
+status                               what :meth:`Node.status` says
+events                               what the protocol was shown (:class:`~hunet.protocols.contract.Logged`)
+===========  ======================  ==================================================================================
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 import time
@@ -23,18 +32,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.node.control import Control as Socket
+from hunet.model import HunetError
+from hunet.node.deliveries import Subscription
 from hunet.node.discovery import Beacons, Discovery, Sighting
 from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
-from hunet.node.session import PeerFault
 from hunet.node.store import open_store
+from hunet.node.tasks import Tasks
 from hunet.protocols.contract import Logged
+from hunet.protocols.watcher import watch_protocol
 
 if TYPE_CHECKING:
-    from hunet.model import Message
-    from hunet.node.driver import LiveDriver
-    from hunet.protocols.contract import Control, Data, Packet
+    from collections.abc import Callable
+
+    from hunet.protocols.contract import Protocol
 
 EPOCH = 1_741_824_000.0
 """When the trace's second 0 is on the devices' clocks: in 2025, and a multiple of any period that systems count in."""
@@ -70,72 +81,29 @@ class _Clock:
         return EPOCH + self._begin + max(0.0, time.monotonic() - self.origin) * self._pace
 
 
-def _itself(protocol: Any) -> Any:
-    return protocol
+class Recorder:
+    """Writes down every event that a device's protocol is shown; ``session`` names the link with a neighbour."""
 
-
-class _Recorder:
-    """Stands before a device's protocol and writes down every event that it is shown."""
-
-    def __init__(self, node: int) -> None:
-        self._node = node
+    def __init__(self, node: int, session: Callable[[int], str]) -> None:
+        self._node, self._session = node, session
         self.events: list[Logged] = []
-        self.session = ""
-        """The one that the next ``link_up`` is about."""
 
-    def watch(self, driver: LiveDriver) -> None:
-        """From now on."""
-        self._protocol = driver.protocol
-        driver.protocol = self  # type: ignore[assignment]
+    def __call__(self, protocol: Protocol) -> Protocol:
+        return watch_protocol(protocol, self._note)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._protocol, name)
-
-    def __reduce__(self) -> Any:
-        return _itself, (self._protocol,)  # on the disk is the protocol, as ever
-
-    def _note(self, what: str, now: float, peer: int = -1, about: Any = None) -> None:
-        self.events.append(Logged(time.monotonic(), now - EPOCH, self._node, what, peer, about))
-
-    def publish(self, message: Message, now: float) -> None:
-        self._note("publish", now, about=message.id)
-        self._protocol.publish(message, now)
-
-    def subscribe(self, topic: str, now: float) -> None:
-        self._note("subscribe", now, about=topic)
-        self._protocol.subscribe(topic, now)
-
-    def unsubscribe(self, topic: str, now: float) -> None:
-        self._note("unsubscribe", now, about=topic)
-        self._protocol.unsubscribe(topic, now)
-
-    def link_up(self, peer: int, now: float) -> tuple[Control, ...]:
-        self._note("link_up", now, peer, self.session)
-        return self._protocol.link_up(peer, now)
-
-    def receive(self, peer: int, packet: Packet, now: float) -> None:
-        self._note("receive", now, peer, type(packet).__name__)
-        self._protocol.receive(peer, packet, now)
-
-    def poll(self, peer: int, now: float, room: int) -> Data | None:
-        self._note("poll", now, peer, room)
-        return self._protocol.poll(peer, now, room)
-
-    def sent(self, peer: int, packet: Data, arrived: bool, now: float) -> None:
-        self._note("sent", now, peer, arrived)
-        self._protocol.sent(peer, packet, arrived, now)
-
-    def settled(self, peer: int, now: float) -> None:
-        self._note("settled", now, peer)
-        self._protocol.settled(peer, now)
-
-    def link_down(self, peer: int, now: float) -> None:
-        self._note("link_down", now, peer)
-        self._protocol.link_down(peer, now)
-
-    def timer(self, tag: str, now: float) -> None:
-        self._note("timer", now, about=tag)
-        self._protocol.timer(tag, now)
+    def _note(self, what: str, given: dict[str, Any]) -> None:
+        peer = given.get("peer", given.get("node", -1))
+        about: Any = None
+        match given:
+            case {"message": message}:
+                about = message.id
+            case {"topic": value} | {"tag": value} | {"room": value} | {"arrived": value}:
+                about = value
+            case {"packet": packet}:
+                about = type(packet).__name__
+            case {"peer": int()} if what == "link_up":
+                about = self._session(peer)
+        self.events.append(Logged(time.monotonic(), given["now"] - EPOCH, self._node, what, peer, about))
 
 
 class _Shown(Discovery):
@@ -154,6 +122,9 @@ class _Shown(Discovery):
             self._task.cancel()
         await super().close()
 
+    def reaches(self, device: str) -> bool:
+        return device in self.addresses
+
     def show(self, device: str, address: str, first: bool) -> None:
         """A device is in reach; one of the two sees the other first."""
         host, _, port = address.rpartition(":")
@@ -168,73 +139,75 @@ class _Shown(Discovery):
                 self.sight(sighting)
 
 
-class _Device(Node):
-    """A node that, on loopback, links only with devices that it is shown."""
+class _Device:
+    """A node, and what the conductor asks of it."""
 
     def __init__(self, folder: Path, setting: Setting) -> None:
-        self.trace_time, self.shown = _Clock(setting.begin, setting.pace), _Shown()
-        self._anybody = setting.namespaces
-        self.recorder = _Recorder(setting.node)
-        super().__init__(
+        self._clock, self._shown = _Clock(setting.begin, setting.pace), _Shown()
+        self._recorder = Recorder(setting.node, lambda peer: self.node.session(setting.names[peer]))
+        self._followers, self._followed = Tasks(), set[str]()
+        self.node = Node(
             folder,
             setting.protocol,
             setting.parameters,
             listen=":0" if setting.namespaces else "127.0.0.1:0",
             beacons=False,
-            discoveries=[Beacons(interval=_BEACONS) if setting.namespaces else self.shown],
+            discoveries=[Beacons(interval=_BEACONS) if setting.namespaces else self._shown],
             encounters="names",
-            clock=self.trace_time,
+            clock=self._clock,
             pace=setting.pace,
             keepalive=_KEEPALIVE[setting.namespaces],
             silence=_SILENCE[setting.namespaces],
             neighbours=_LIMITS,
             again=inf,
+            recorder=self._recorder,
         )
 
-    def begin(self, origin: float) -> None:
-        """From now on time passes."""
-        self.trace_time.origin = origin
-        self._alarm.set()  # timers are due sooner than they seemed to be
-
-    def _make_driver(self) -> LiveDriver:
-        driver = super()._make_driver()
-        self.recorder.watch(driver)
-        return driver
-
-    def link_up(self, device: str) -> None:
-        if not self._anybody and device not in self.shown.addresses:
-            raise PeerFault("closed")  # they parted while they were still shaking hands
-        self.recorder.session = self._neighbourhood.session_id(device).hex()
-        super().link_up(device)
-
-    def link_down(self, device: str, reason: str) -> None:
-        if device in self._since:
-            super().link_down(device, reason)
-
-    async def part(self, device: str) -> None:
-        """Reach a device no longer."""
-        self.shown.addresses.pop(device, None)
-        await self._neighbourhood.drop(device, "closed")
-
-
-class _Strings(Socket):
-    """The local socket, with what a conductor asks beside what applications do."""
-
-    def __init__(self, device: _Device) -> None:
-        super().__init__(device)
-        self._device = device
+    async def serve(self, requests: asyncio.StreamReader) -> None:
+        _write({"ok": self.node.address})
+        while line := await requests.readline():
+            try:
+                _write({"ok": await self._do(json.loads(line))})
+            except HunetError as error:
+                _write({"error": str(error)})
 
     async def _do(self, asked: dict[str, Any]) -> Any:
         match asked:
-            case {"do": "begin", "origin": float(origin)}:
-                return self._device.begin(origin)
-            case {"do": "meet", "device": str(device), "address": str(address), "first": bool(first)}:
-                return self._device.shown.show(device, address, first)
-            case {"do": "part", "device": str(device)}:
-                return await self._device.part(device)
+            case {"do": "begin", "origin": origin}:
+                self._clock.origin = origin
+            case {"do": "meet", "device": device, "address": address, "first": first}:
+                self._shown.show(device, address, first)
+            case {"do": "part", "device": device}:
+                self._shown.addresses.pop(device, None)
+                await self.node.drop(device)
+            case {"do": "publish", "topic": topic, "text": text, "ttl": ttl}:
+                return (await self.node.publish(topic, text, ttl=ttl)).id
+            case {"do": "subscribe", "topic": topic}:
+                self._follow(self.node.subscribe(topic))
+            case {"do": "unsubscribe", "topic": topic}:
+                await self.node.unsubscribe(topic)
+            case {"do": "status"}:
+                return self.node.status()
             case {"do": "events"}:
-                return self._device.recorder.events
-        return await super()._do(asked)
+                return self._recorder.events
+        return None
+
+    def _follow(self, subscription: Subscription) -> None:
+        if subscription.topic in self._followed:  # it was subscribed before, and is followed still
+            subscription.close()
+        else:
+            self._followed.add(subscription.topic)
+            self._followers.start(self._take(subscription))
+
+    async def _take(self, subscription: Subscription) -> None:
+        async for delivery in subscription:
+            publication = delivery.text.partition("\n")[0]
+            _write({"delivery": [subscription.topic, publication, delivery.delivered - EPOCH, delivery.hops]})
+
+
+def _write(said: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
 
 
 async def _live(folder: Path) -> None:
@@ -243,15 +216,11 @@ async def _live(folder: Path) -> None:
     for number, name in enumerate(setting.names):
         store.add_device(number, name)
     store.close()
-    device, loop = _Device(folder, setting), asyncio.get_running_loop()
-    async with device, _Strings(device) as strings:
-        orphaned = asyncio.Event()
-        loop.add_reader(0, orphaned.set)  # the conductor says nothing here: it is over when there is something to read
-        ends = [asyncio.ensure_future(each) for each in (strings.stopped(), orphaned.wait(), device.failure())]
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
+    device, requests = _Device(folder, setting), asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(requests), sys.stdin)
+    async with device.node:
+        ends = [asyncio.ensure_future(each) for each in (device.serve(requests), device.node.failure())]
         done, rest = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        loop.remove_reader(0)
         for each in rest:
             each.cancel()
         for each in done:

@@ -5,7 +5,7 @@ Theory of operation
 Every device of the trace is a process of its own with a folder of its own (``emulated_device``), in which a
 :class:`~hunet.node.node.Node` runs as it always does, but that its clock shows the time of the trace: ``pace`` seconds
 of it pass in a real one, from the same moment in all processes. The conductor (:func:`emulate`) talks to them over
-their local sockets, as applications do: it subscribes, publishes and takes deliveries when the workload says so.
+pipes: it has them subscribe and publish when the workload says so, and is told of what they deliver.
 
 Who can reach whom is the conductor's to say, in one of two ways:
 
@@ -18,7 +18,7 @@ address while they are in contact (they dial as soon as they see it), and has th
 
 In both, sessions come up some time after a contact begins: finding each other and shaking hands takes real time, of
 which every millisecond is ``pace`` milliseconds of the trace. Devices write down every event that their protocols are
-shown, with its time; from that ``hunet.simulation.agreement`` tells why a delivery is not what a simulation says.
+shown, with its time; from that ``hunet.simulation.agreement`` tells whether they did what their protocols say.
 
 Devices are named so that their names sort as in the trace, and number each other in that order, since systems break
 ties by numbers. Where a system exchanges once in a contact, devices that stay together do not begin another one by
@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hunet.model import ConfigurationError, OutputError
-from hunet.node.emulated_device import EPOCH, Setting
+from hunet.node.emulated_device import Setting
 from hunet.node.identity import Identity
 from hunet.node.publication import PublicationLimits
 from hunet.protocols.contract import Logged
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 300.0
 """How long the conductor waits for devices to start, and for the last deliveries (s)."""
+_LONGEST_LINE = 64 << 20
 _PROGRAM = "from hunet.node.emulated_device import main; main()"
 
 
@@ -85,7 +86,7 @@ class Emulation(msgspec.Struct, frozen=True):
 # The conductor --------------------------------------------------------------------------------------------------------
 
 
-class _Puppet:
+class _Process:
     """A device as the conductor sees it. Requests are answered in the order in which they are made."""
 
     def __init__(self, number: int, name: str, folder: Path, enter: list[str]) -> None:
@@ -93,10 +94,12 @@ class _Puppet:
         self._command = [*enter, sys.executable, "-c", _PROGRAM, str(folder)]
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self.address = ""
+        self.deliveries: list[tuple[str, Delivered]] = []
+        """What its application got, with the topic to which it is subscribed."""
 
     async def start(self) -> None:
         self.process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            *self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, limit=_LONGEST_LINE
         )
         assert self.process.stdout is not None
         assert self.process.stderr is not None
@@ -106,47 +109,45 @@ class _Puppet:
                 ready = await self.process.stdout.readline()
         except TimeoutError:
             ready = b""
-        if ready != b"ready\n":
+        if not ready:
             if self.process.returncode is None:
                 self.process.kill()
             raise await self.ended("did not start")
-        reader, self._writer = await self.connect()
-        self._answers = asyncio.create_task(self._listen(reader))
-        self.address = (await self.ask("status"))["address"]
+        self.address = json.loads(ready)["ok"]
+        self._answers = asyncio.create_task(self._listen(self.process.stdout))
 
     async def ended(self, how: str) -> OutputError:
         """Why it is not there, in its own words."""
         said = (await self._complaints).decode(errors="replace").strip().splitlines()
         return OutputError(f"device {self.number} {how}: {said[-1] if said else 'it says nothing'}")
 
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_unix_connection(str(self.folder / "socket"), limit=64 << 20)
-
-    async def _listen(self, reader: asyncio.StreamReader) -> None:
-        while line := await reader.readline():
-            said, answer = json.loads(line), self._waiting.popleft()
-            if "error" in said:
-                answer.set_exception(OutputError(f"device {self.number}: {said['error']}"))
-            else:
-                answer.set_result(said["ok"])
+    async def _listen(self, lines: asyncio.StreamReader) -> None:
+        while line := await lines.readline():
+            match json.loads(line):
+                case {"delivery": [topic, publication, at, hops]}:
+                    self.deliveries.append((topic, Delivered(publication, self.number, at, hops)))
+                case {"ok": answer}:
+                    self._waiting.popleft().set_result(answer)
+                case {"error": error}:
+                    self._waiting.popleft().set_exception(OutputError(f"device {self.number}: {error}"))
         while self._waiting:
             self._waiting.popleft().set_exception(await self.ended("ended before its time"))
 
     def ask(self, do: str, **about: Any) -> asyncio.Future[Any]:
         """Have it do something; the request is on its way when this returns."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._answers.done():
+            answer.set_exception(OutputError(f"device {self.number} ended before its time"))
+            return answer
         self._waiting.append(answer)
-        self._writer.write(json.dumps({"do": do, **about}).encode() + b"\n")
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": do, **about}).encode() + b"\n")
         return answer
 
     async def end(self) -> None:
-        if writer := getattr(self, "_writer", None):
-            writer.close()
-            await asyncio.gather(self._answers, return_exceptions=True)
         process = getattr(self, "process", None)
         if process is None or process.returncode is not None:
             return
-        assert process.stdin is not None
         process.stdin.close()
         try:
             async with asyncio.timeout(10.0):
@@ -154,24 +155,23 @@ class _Puppet:
         except TimeoutError:
             process.kill()
             await process.wait()
+        if answers := getattr(self, "_answers", None):
+            await asyncio.gather(answers, return_exceptions=True)
 
 
 class _Conductor:
-    def __init__(self, contacts: Contacts, workload: Workload, puppets: list[_Puppet], pace: float) -> None:
-        self._contacts, self._workload, self._puppets, self._pace = contacts, workload, puppets, pace
+    def __init__(self, contacts: Contacts, workload: Workload, devices: list[_Process], pace: float) -> None:
+        self._contacts, self._workload, self._devices, self._pace = contacts, workload, devices, pace
         times = [said.time for said in workload.publications]
         self.begin, self.end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
-        self._deliveries: list[tuple[str, Delivered]] = []
-        self._followers: set[asyncio.Task[None]] = set()
         self._asked: list[asyncio.Future[Any]] = []
         self._published: dict[str, asyncio.Future[Any]] = {}
 
     async def play(self, cables: _Cables | None, progress: Callable[[float], None] | None) -> None:
-        for wanted in self._workload.subscriptions:
-            if wanted.start == -inf:
-                await self._follow(wanted.node, wanted.topic)
+        early = [wanted for wanted in self._workload.subscriptions if wanted.start == -inf]
+        await asyncio.gather(*(self._devices[each.node].ask("subscribe", topic=each.topic) for each in early))
         origin = time.monotonic() + 0.2
-        await asyncio.gather(*(puppet.ask("begin", origin=origin) for puppet in self._puppets))
+        await asyncio.gather(*(device.ask("begin", origin=origin) for device in self._devices))
         events = self._events(cables)
         for number, (when, _, act, given) in enumerate(events):
             await asyncio.sleep(max(0.0, origin + (when - self.begin) / self._pace - time.monotonic()))
@@ -200,52 +200,25 @@ class _Conductor:
         return sorted(events, key=lambda event: event[:2])
 
     def _meet(self, a: int, b: int) -> None:
-        one, two = self._puppets[a], self._puppets[b]
+        one, two = self._devices[a], self._devices[b]
         self._asked.append(two.ask("meet", device=one.name, address=one.address, first=False))
         self._asked.append(one.ask("meet", device=two.name, address=two.address, first=True))
 
     def _part(self, a: int, b: int) -> None:
-        one, two = self._puppets[a], self._puppets[b]
+        one, two = self._devices[a], self._devices[b]
         self._asked.append(one.ask("part", device=two.name))
         self._asked.append(two.ask("part", device=one.name))
 
     def _publish(self, said: Any) -> None:
         text = f"{said.id}\n".ljust(said.size, ".")
         ttl = min(inf if said.ttl is None else said.ttl, PublicationLimits().longest_ttl)
-        self._published[said.id] = self._puppets[said.node].ask("publish", topic=said.topic, text=text, ttl=ttl)
+        self._published[said.id] = self._devices[said.node].ask("publish", topic=said.topic, text=text, ttl=ttl)
 
     def _subscribe(self, node: int, topic: str) -> None:
-        self._asked.append(asyncio.ensure_future(self._follow(node, topic)))
+        self._asked.append(self._devices[node].ask("subscribe", topic=topic))
 
     def _unsubscribe(self, node: int, topic: str) -> None:
-        self._asked.append(self._puppets[node].ask("unsubscribe", topic=topic))
-
-    async def _follow(self, node: int, topic: str) -> None:
-        reader, writer = await self._puppets[node].connect()
-        writer.write(json.dumps({"do": "subscribe", "topic": topic}).encode() + b"\n")
-        answer = await reader.readline()
-        if not answer:
-            raise await self._puppets[node].ended("ended before its time")
-        if "error" in json.loads(answer):
-            raise OutputError(f"device {node}: {json.loads(answer)['error']}")
-        task = asyncio.create_task(self._take(node, topic, reader, writer))
-        self._followers.add(task)
-
-    async def _take(self, node: int, topic: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while line := await reader.readline():
-                said = json.loads(line)["delivery"]
-                publication = said["text"].partition("\n")[0]
-                self._deliveries.append((topic, Delivered(publication, node, said["delivered"] - EPOCH, said["hops"])))
-                writer.write(json.dumps({"taken": said["number"]}).encode() + b"\n")
-        finally:
-            writer.close()
-
-    async def close(self) -> None:
-        """Listen to devices no longer."""
-        for task in self._followers:
-            task.cancel()
-        await asyncio.gather(*self._followers, return_exceptions=True)
+        self._asked.append(self._devices[node].ask("unsubscribe", topic=topic))
 
     def _raise(self) -> None:
         """What went wrong with a request that nobody waits for."""
@@ -256,25 +229,26 @@ class _Conductor:
     async def _let_take(self) -> None:
         """Return when applications have taken everything."""
         until = time.monotonic() + _PATIENCE
-        while sum([(await puppet.ask("status"))["waiting"] for puppet in self._puppets]):
+        while sum([(await device.ask("status"))["waiting"] for device in self._devices]):
             if time.monotonic() > until:
                 raise OutputError("applications did not get all that was delivered")
             await asyncio.sleep(0.05)
 
     async def report(self, namespaces: bool) -> Emulation:
         counters: dict[str, int] = {}
-        for puppet in self._puppets:
-            for name, value in (await puppet.ask("status"))["counters"].items():
+        for device in self._devices:
+            for name, value in (await device.ask("status"))["counters"].items():
                 counters[name] = counters.get(name, 0) + value
-        ours = {answer.result()["id"]: name for name, answer in self._published.items()}
-        events = [Logged(*event) for puppet in self._puppets for event in await puppet.ask("events")]
+        ours = {answer.result(): name for name, answer in self._published.items()}
+        events = [Logged(*event) for device in self._devices for event in await device.ask("events")]
         events = [
             event._replace(about=ours[event.about]) if event.what == "publish" else event for event in sorted(events)
         ]
+        deliveries = [each for device in self._devices for each in device.deliveries]
         first: dict[tuple[str, int], Delivered] = {}
         repeated: list[Delivered] = []
         topics: dict[tuple[str, int], set[str]] = {}
-        for topic, each in sorted(self._deliveries, key=lambda given: given[1].time):
+        for topic, each in sorted(deliveries, key=lambda given: given[1].time):
             heard = topics.setdefault((each.publication, each.node), set())
             if topic in heard:
                 repeated.append(each)
@@ -307,12 +281,11 @@ async def emulate(
             home = folder
         names = _make_devices(home, contacts, workload, protocol, parameters or {}, pace, namespaces)
         cables = stack.enter_context(_Cables(contacts)) if namespaces else None
-        puppets = [_Puppet(i, name, home / str(i), cables.enter(i) if cables else []) for i, name in enumerate(names)]
-        for puppet in puppets:
-            stack.push_async_callback(puppet.end)
-        await asyncio.gather(*(puppet.start() for puppet in puppets))
-        conductor = _Conductor(contacts, workload, puppets, pace)
-        stack.push_async_callback(conductor.close)
+        devices = [_Process(i, name, home / str(i), cables.enter(i) if cables else []) for i, name in enumerate(names)]
+        for device in devices:
+            stack.push_async_callback(device.end)
+        await asyncio.gather(*(device.start() for device in devices))
+        conductor = _Conductor(contacts, workload, devices, pace)
         await conductor.play(cables, progress)
         return await conductor.report(namespaces)
 

@@ -28,22 +28,21 @@ import logging
 import os
 import time
 from contextlib import AsyncExitStack, contextmanager, suppress
-from itertools import islice, takewhile
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from hunet.model import ConfigurationError, Message, OutputError, from_mapping, matching_score, members
+from hunet.model import ConfigurationError, Message, OutputError, from_mapping, matching_score
 from hunet.node.clock import WEEK, SteadyClock, is_set
+from hunet.node.deliveries import Deliveries, Delivery, Subscription
 from hunet.node.device import Delivered, RoleChanged
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
 from hunet.node.driver import AGAIN, Frame, LinkReady, LiveDriver, ReceiptsHeard
+from hunet.node.encounters import EncounterLog
 from hunet.node.holdings import Quotas
-from hunet.node.identity import Identity, pseudonym
+from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
-from hunet.node.publication import Group, Publication, PublicationLimits, Refused, read_publication
+from hunet.node.publication import Group, Publication, PublicationLimits
 from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
@@ -51,11 +50,11 @@ from hunet.node.trust import AddressBook
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
-    from typing import Literal
 
-    from hunet.node.store import Pending
+    from hunet.node.encounters import HowNoted
+    from hunet.protocols import Protocol
 
 _log = logging.getLogger("hunet.node")
 
@@ -63,72 +62,6 @@ DAY = 86400.0
 _SAVE_EVERY = 5.0
 """What nobody relies on is written so often (s)."""
 _CLEAN_EVERY = 3600.0
-
-
-class Delivery(msgspec.Struct, frozen=True):
-    """A message for the application of this device."""
-
-    number: int
-    """Deliveries are numbered in order; the number never comes twice."""
-    id: str
-    topic: str
-    author: str
-    created: float
-    content: bytes
-    content_type: str
-    hops: int
-    """Transmissions behind it."""
-    delivered: float
-    taken: bool = False
-    """Whether an application has dealt with it."""
-
-    @property
-    def text(self) -> str:
-        """The content as text."""
-        return self.content.decode("utf-8", "replace")
-
-
-class Subscription:
-    """Messages on a topic as they come: ``async for delivery in subscription``. Asking for the next takes the last."""
-
-    def __init__(self, node: Node, topic: str, group: Group | None, after: int) -> None:
-        self.topic = topic
-        self._node, self._group = node, group
-        self._last, self._offered = after, 0
-        self._news = asyncio.Event()
-        self._closed = False
-
-    def __aiter__(self) -> AsyncIterator[Delivery]:
-        return self
-
-    async def __anext__(self) -> Delivery:
-        self.taken()
-        while not self._closed:
-            delivery = self._node._next_delivery(self)
-            if delivery is not None:
-                self._offered = delivery.number
-                return delivery
-            if not self._node.running:
-                break
-            self._news.clear()
-            await self._news.wait()
-        raise StopAsyncIteration
-
-    def taken(self) -> None:
-        """The delivery that was handed over last is dealt with, and never comes again."""
-        if self._offered:
-            self._node._take(self._offered)
-            self._offered = 0
-
-    def close(self) -> None:
-        """Stop listening; what comes meanwhile waits, since the subscription holds."""
-        self._offered, self._closed = 0, True
-        self._node._forget(self)
-        self.wake()
-
-    def wake(self) -> None:
-        """There may be something new, or the node has ended."""
-        self._news.set()
 
 
 class Node:
@@ -139,7 +72,7 @@ class Node:
     at ``peers`` ("host:port"), and by further ``discoveries``. ``encounters`` says how they are noted: by "pseudonyms"
     that only this device can tell, or all that share the secret word of a ``trial``, by "names", or "off". ``clock``
     tells the time in seconds since 1970, of which ``pace`` pass in one real second. Systems that exchange once in a
-    contact do so ``again`` after as many seconds.
+    contact do so ``again`` after as many seconds. A ``recorder`` is given the protocol and puts a watcher before it.
     """
 
     def __init__(
@@ -153,7 +86,7 @@ class Node:
         peers: Iterable[str] = (),
         discoveries: Iterable[Discovery] = (),
         quotas: Quotas | None = None,
-        encounters: Literal["pseudonyms", "names", "off"] = "pseudonyms",
+        encounters: HowNoted = "pseudonyms",
         trial: str | None = None,
         clock: Callable[[], float] = time.time,
         pace: float = 1.0,
@@ -161,6 +94,7 @@ class Node:
         silence: float = 30.0,
         neighbours: NeighbourLimits | None = None,
         again: float = AGAIN,
+        recorder: Callable[[Protocol], Protocol] | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
@@ -168,16 +102,15 @@ class Node:
         self._kind, self._parameters = kind, from_mapping(kind.Parameters, parameters or {})
         self._listen = _address(listen)
         self._ways = [*([Beacons()] if beacons else []), *([StaticPeers(peers)] if peers else []), *discoveries]
-        self._quotas, self._encounters, self._trial = quotas, encounters, trial
+        self._quotas, self._how_noted, self._trial = quotas, encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
-        self._again = again
+        self._again, self._recorder = again, recorder
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._since: dict[str, float] = {}
-        self._subscriptions: list[Subscription] = []
         self._watchers: list[Callable[[str, dict[str, Any]], None]] = []
         self._alarm = asyncio.Event()
         self._failed: asyncio.Future[None] | None = None
@@ -214,8 +147,7 @@ class Node:
         await self._neighbourhood.close()
         if not (self._failed and self._failed.done()):
             self._save()
-        for subscription in self._subscriptions:
-            subscription.wake()
+        self._deliveries.end()
 
     def _close_store(self) -> None:
         try:
@@ -237,13 +169,14 @@ class Node:
             self._driver = self._make_driver()
         if problem:
             _log.warning("%s", problem)
+        self._deliveries = Deliveries(self._driver)
+        self._encounters = EncounterLog(self._store, self.identity, self._how_noted, self._trial)
         self._receipts = ReceiptBook(self._store, self.identity)
-        self._store.end_encounters()
         self._store.commit()
         self._carry_out()
 
     def _make_driver(self) -> LiveDriver:
-        return LiveDriver(
+        driver = LiveDriver(
             self.identity.device,
             self._kind,
             self._parameters,
@@ -254,6 +187,9 @@ class Node:
             limits=self._limits,
             again=self._again,
         )
+        if self._recorder:
+            driver.protocol = self._recorder(driver.protocol)
+        return driver
 
     async def failure(self) -> None:
         """Wait until the node cannot go on (a full disk, a damaged store), and raise why."""
@@ -266,8 +202,7 @@ class Node:
             self._failed.set_exception(error)
             self._failed.exception()  # whoever waits for failure gets it; nobody has to
         self.running = False
-        for subscription in self._subscriptions:
-            subscription.wake()
+        self._deliveries.end()
 
     async def _keep(self) -> None:
         """Let timers ring, and write from time to time what nobody waits for."""
@@ -378,13 +313,7 @@ class Node:
     def listen(self, topic: str | Group, after: int = 0) -> Subscription:
         """Messages on a topic that is followed already; none come on one that is not."""
         self._check_running()
-        name, group = (topic.topic, topic) if isinstance(topic, Group) else (topic, None)
-        for earlier in list(takewhile(lambda waiting: waiting.number <= after, self._store.waiting())):
-            if matching_score(name, earlier.topic):
-                self._take(earlier.number)
-        subscription = Subscription(self, name, group, after)
-        self._subscriptions.append(subscription)
-        return subscription
+        return self._deliveries.listen(topic, after)
 
     async def unsubscribe(self, topic: str | Group) -> None:
         """Follow a topic no longer."""
@@ -418,6 +347,14 @@ class Node:
         device = self.book.find(whom)
         self.book.unblock(device)
         return device
+
+    async def drop(self, device: str) -> None:
+        """End the link with a device, if there is one; it is linked again when it is found again."""
+        await self._neighbourhood.drop(device, "closed")
+
+    def session(self, device: str) -> str:
+        """What both ends of the link with a device call it."""
+        return self._neighbourhood.session_id(device).hex()
 
     def peers(self) -> list[dict[str, Any]]:
         """Who is in reach now."""
@@ -458,22 +395,11 @@ class Node:
 
         Those that have ended are the lines of an encounter log, which ``hunet trace import`` reads.
         """
-        own = self._noted(self.device)
-        for encounter in self._store.encounters():
-            yield {"device": own, "met": encounter.device, "start": encounter.began, "end": encounter.ended}
+        return self._encounters.log()
 
     def encounters(self, since: float = 0.0, most: int = 1000) -> list[dict[str, Any]]:
         """The same for the eyes of its owner: the latest first, with the names of those whom it knows."""
-        known = {self._noted(device): device for device in self.book.entries()}
-        return [
-            {
-                "device": known.get(noted),
-                "name": self.book.call(known[noted]) if noted in known else f"{noted[:8]}…",
-                "start": began,
-                "end": ended,
-            }
-            for noted, began, ended in self._store.latest_encounters(since, most)
-        ]
+        return self._encounters.latest(self.book, since, most)
 
     def deliveries(
         self, above: int = 0, below: int = 1 << 62, most: int = 100, newest: bool = False
@@ -482,10 +408,7 @@ class Node:
 
         Those of a private topic stay sealed: only who subscribes with its key can read them.
         """
-        for pending, taken in self._store.deliveries(above, below, most, newest):
-            delivery = self._delivery(pending, taken=taken)
-            if delivery is not None:
-                yield delivery
+        return self._deliveries.by_number(above, below, most, newest)
 
     def last_delivery(self) -> int:
         """The number of the latest delivery."""
@@ -494,35 +417,15 @@ class Node:
     def take(self, delivery: int) -> None:
         """Say that a delivery is dealt with: no subscription gets it any more."""
         self._check_running()
-        self._take(delivery)
+        self._deliveries.take(delivery)
 
     def carried(self, most: int = 1000) -> list[dict[str, Any]]:
         """What this device carries, latest first, and for whom as far as its protocol knows."""
-        driver, names = self._driver, self._driver.holdings.names
-        found = []
-        alive = driver.holdings.held & ~driver.messages.dead(driver.now)
-        for number in islice(members(alive), most):
-            message = driver.messages[number]
-            devices, strength = driver.protocol.demand(message, driver.now)
-            found.append(
-                {
-                    "id": message.id,
-                    "topic": message.topic,
-                    "author": names[message.publisher],
-                    "created": message.created,
-                    "expires": message.expires,
-                    "size": message.size,
-                    "devices": [names[node] for node in reversed(members(devices))],
-                    "strength": float(strength),
-                    "receipts": self.receipts(message.id),
-                }
-            )
-        return found
+        return self._driver.carried(most)
 
     def community(self) -> list[str] | None:
         """The devices that the protocol takes for this one's community; None in a system without communities."""
-        circle = self._driver.protocol.circle()
-        return None if circle is None else [self._driver.holdings.names[node] for node in reversed(members(circle))]
+        return self._driver.community()
 
     @contextmanager
     def watched_by(self, watcher: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
@@ -540,63 +443,6 @@ class Node:
     def _check_running(self) -> None:
         if not self.running:
             raise ConfigurationError("this node is not running: use it inside 'async with Node(...) as node'")
-
-    # Deliveries -------------------------------------------------------------------------------------------------------
-
-    def _next_delivery(self, subscription: Subscription) -> Delivery | None:
-        if not self.running:
-            return None
-        for waiting in list(self._store.waiting(subscription._last)):
-            subscription._last = waiting.number
-            if not matching_score(subscription.topic, waiting.topic):
-                continue
-            delivery = self._delivery(waiting, subscription._group)
-            if delivery is not None:
-                return delivery
-            self._take(waiting.number)
-        return None
-
-    def _delivery(self, pending: Pending, group: Group | None = None, taken: bool = False) -> Delivery | None:
-        """What the application gets; None if it cannot be read."""
-        publication = self._read(pending.message)
-        opened: Any = publication
-        if publication is not None and group is not None:
-            try:
-                opened = group.open(publication)
-            except Refused as refused:
-                self._driver.count(f"refused: {refused.reason}")
-                return None
-        if publication is None:
-            return None
-        return Delivery(
-            pending.number,
-            publication.id,
-            group.name if group else publication.topic,
-            publication.author,
-            publication.created,
-            opened.content,
-            opened.content_type,
-            pending.hops,
-            pending.at,
-            taken,
-        )
-
-    def _read(self, message: int) -> Publication | None:
-        """A publication from the disk; None if the disk has lost it."""
-        encoded = self._store.content(message)
-        if encoded is not None:
-            with suppress(Refused):
-                return read_publication(encoded, self._driver.messages[message].created, self._limits)
-        self._driver.count("damaged")
-        return None
-
-    def _forget(self, subscription: Subscription) -> None:
-        with suppress(ValueError):
-            self._subscriptions.remove(subscription)
-
-    def _take(self, delivery: int) -> None:
-        if self.running:
-            self._driver.take(delivery)
 
     # What the driver puts out -----------------------------------------------------------------------------------------
 
@@ -622,10 +468,9 @@ class Node:
             queue.put_nowait(frame)
 
     def _delivered(self, message: Message) -> None:
-        for subscription in self._subscriptions:
-            subscription.wake()
+        self._deliveries.wake()
         self._tell("delivery")
-        publication = self._read(message.number)
+        publication = self._deliveries.read(message.number)
         if publication is not None and publication.receipts:
             self._receipts.sign(publication.id, publication.expires)
             self._spread_receipts()
@@ -643,12 +488,13 @@ class Node:
 
     def link_up(self, device: str) -> None:
         """A link stands."""
+        if not all(way.reaches(device) for way in self._ways):
+            raise PeerFault("closed")
         self._since[device] = self._clock()
         queue = self._queues[device] = asyncio.Queue()
         task = asyncio.create_task(self._send_frames(device, queue))
         self._senders[device] = task
-        if self._encounters != "off":
-            self._store.begin_encounter(self._noted(device), self._clock())
+        self._encounters.begin(device, self._clock())
         with self._watched():
             self._driver.link_up(device)
         self._tell("link up", device=device)
@@ -660,21 +506,16 @@ class Node:
 
     def link_down(self, device: str, reason: str) -> None:
         """A link is gone."""
+        if device not in self._since:  # it was refused
+            return
         _log.info("%s is gone: %s", self.book.call(device), reason)
         self._since.pop(device, None)
         self._queues.pop(device, None)
         self._senders.pop(device).cancel()
-        if self._encounters != "off":
-            self._store.end_encounter(self._noted(device), self._clock())
+        self._encounters.end(device, self._clock())
         with self._watched():
             self._driver.link_down(device)
         self._tell("link down", device=device, reason=reason)
-
-    def _noted(self, device: str) -> str:
-        if self._encounters == "names":
-            return device
-        secret = f"hunet trial: {self._trial}".encode() if self._trial else self.identity.secret("encounters")
-        return pseudonym(device, secret)
 
     async def _send_frames(self, device: str, queue: asyncio.Queue[bytes]) -> None:
         with suppress(PeerFault):  # the neighbourhood tells when a link is gone

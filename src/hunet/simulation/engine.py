@@ -183,7 +183,8 @@ class Engine:
         """How many packets one link may carry at one instant before its protocol is called broken."""
         self._limited = links.rate is not None
         self._serve = self._pump if links.rate is None else self._begin
-        self._settles = bool(nodes) and type(self.protocols[0]).settled is not Protocol.settled
+        # A protocol that asks when links have settled is served in another order; a watcher has its protocol's class.
+        self._settles = bool(nodes) and self.protocols[0].__class__.settled is not Protocol.settled
 
     # Time -------------------------------------------------------------------------------------------------------
 
@@ -419,7 +420,7 @@ class Engine:
             patience -= 1
             if not patience:
                 raise ProtocolError(
-                    f"{type(first).__name__} never stops sending on one link at time {now:g}: "
+                    f"{first.__class__.__name__} never stops sending on one link at time {now:g}: "
                     "its poll() must not offer again what its sent() was told of"
                 )
 

@@ -17,6 +17,7 @@ import io
 import json
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from hunet.model import (
@@ -24,21 +25,24 @@ from hunet.model import (
     HunetError,
     InputError,
     Message,
-    MessageSet,
     Node,
-    Topic,
     from_mapping,
     members,
 )
 from hunet.model.files import file_in_place
 from hunet.model.randomness import Stream, node_rng
-from hunet.protocols import Control, Data, Driver, Packet, Protocol
+from hunet.protocols import Driver, Packet, Protocol
 from hunet.protocols.codec import decode, encode
+from hunet.protocols.watcher import ACTIONS, watch_driver, watch_protocol
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
+
+
+_NAMES = {("receive_out_of_band", "node"): "peer", ("send_out_of_band", "node"): "peer", ("role", "name"): "role"}
+"""Arguments that have another name in the log."""
 
 
 class ReplayError(HunetError):
@@ -71,153 +75,49 @@ class EventLog:
             self._write({"message": said | {"publisher": names[message.publisher]}})
 
     def recording(self, node: Node, driver: Driver, create: Callable[[Driver], Protocol], starts: int) -> Protocol:
-        """A protocol that is watched: its driver and its own methods pass through the log."""
-        self.write(None, node, {"in": "create", "starts": starts})
-        watched = _WatchedDriver(self, node, driver)
-        return _WatchedProtocol(self, watched, create(watched))
+        """A protocol whose events, actions and answers are written down."""
+        now: float | None = None
 
-    def write(self, now: float | None, node: Node, event: dict[str, Any]) -> None:
-        """One line."""
-        self._write({"t": now, "node": self.names[node]} | event)
+        def write(event: dict[str, Any]) -> None:
+            self._write({"t": now, "node": self.names[node]} | event)
 
-    def plain(self, packet: Packet | None) -> dict[str, Any] | None:
-        return None if packet is None else encode(packet, self.messages, self.names)
+        def shown(event: str, given: dict[str, Any]) -> None:
+            nonlocal now
+            now = given["now"]
+            write({"in": event} | self._plain(event, given))
+
+        def answered(event: str, answer: Any) -> None:
+            if event == "poll":
+                write({"out": "packet"} | self._plain(event, {"packet": answer}))
+            elif event == "link_up":
+                for packet in answer:
+                    write({"out": "greeting"} | self._plain(event, {"packet": packet}))
+
+        def did(action: str, given: dict[str, Any]) -> None:
+            write({"out": action} | self._plain(action, given))
+
+        write({"in": "create", "starts": starts})
+        return watch_protocol(create(watch_driver(driver, did)), shown, answered)
+
+    def _plain(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of an event or action as JSON can hold them."""
+        plain: dict[str, Any] = {}
+        for name in sorted(given, key=lambda name: name != "but"):  # which stands first in logs that exist
+            value = given[name]
+            if isinstance(value, Packet):
+                value = encode(value, self.messages, self.names)
+            elif isinstance(value, Message):
+                value = value.id
+            elif name == "messages":
+                value = [self.messages[number].id for number in members(value)]
+            elif name in ("peer", "node", "but") and value is not None:
+                value = self.names[value]
+            if name != "now":
+                plain[_NAMES.get((verb, name), name)] = value
+        return plain
 
     def _write(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line) + "\n")
-
-
-class _WatchedDriver:
-    """Passes actions on to the real driver, and writes them down."""
-
-    def __init__(self, log: EventLog, node: Node, driver: Driver) -> None:
-        self._log, self._node, self._driver = log, node, driver
-        self.messages = driver.messages
-        self.now: float | None = None
-
-    def _out(self, action: str, **details: Any) -> None:
-        self._log.write(self.now, self._node, {"out": action} | details)
-
-    def send(self, peer: Node, packet: Control) -> None:
-        self._out("send", peer=self._log.names[peer], packet=self._log.plain(packet))
-        self._driver.send(peer, packet)
-
-    def broadcast(self, packet: Control, but: Node | None = None) -> None:
-        spared = None if but is None else self._log.names[but]
-        self._out("broadcast", but=spared, packet=self._log.plain(packet))
-        self._driver.broadcast(packet, but)
-
-    def send_out_of_band(self, node: Node, packet: Packet) -> None:
-        self._out("send_out_of_band", peer=self._log.names[node], packet=self._log.plain(packet))
-        self._driver.send_out_of_band(node, packet)
-
-    def wake(self, peer: Node) -> None:
-        self._out("wake", peer=self._log.names[peer])
-        self._driver.wake(peer)
-
-    def deliver(self, message: Message, hops: int) -> None:
-        self._out("deliver", message=message.id, hops=hops)
-        self._driver.deliver(message, hops)
-
-    def set_timer(self, tag: str, at: float) -> None:
-        self._out("set_timer", tag=tag, at=at)
-        self._driver.set_timer(tag, at)
-
-    def cancel_timer(self, tag: str) -> None:
-        self._out("cancel_timer", tag=tag)
-        self._driver.cancel_timer(tag)
-
-    def stored(self, messages: MessageSet) -> None:
-        self._out("stored", messages=[self.messages[number].id for number in members(messages)])
-        self._driver.stored(messages)
-
-    def removed(self, message: Message, reason: str) -> None:
-        self._out("removed", message=message.id, reason=reason)
-        self._driver.removed(message, reason)
-
-    def role(self, name: str) -> None:
-        self._out("role", role=name)
-        self._driver.role(name)
-
-    def false_match(self, message: Message) -> None:
-        self._out("false_match", message=message.id)
-        self._driver.false_match(message)
-
-
-class _WatchedProtocol(Protocol):
-    """Passes events on to the real protocol, and writes them down before."""
-
-    def __init__(self, log: EventLog, driver: _WatchedDriver, inner: Protocol) -> None:
-        super().__init__(inner.node, inner.parameters, driver, inner.rng)
-        self._log, self._watched, self._inner = log, driver, inner
-
-    def _in(self, event: str, now: float, **details: Any) -> Protocol:
-        self._watched.now = now
-        self._log.write(now, self.node, {"in": event} | details)
-        return self._inner
-
-    def start(self, now: float) -> None:
-        self._in("start", now).start(now)
-
-    def phase(self, name: str, now: float) -> None:
-        self._in("phase", now, name=name).phase(name, now)
-
-    def subscribe(self, topic: Topic, now: float) -> None:
-        self._in("subscribe", now, topic=topic).subscribe(topic, now)
-
-    def unsubscribe(self, topic: Topic, now: float) -> None:
-        self._in("unsubscribe", now, topic=topic).unsubscribe(topic, now)
-
-    def publish(self, message: Message, now: float) -> None:
-        self._in("publish", now, message=message.id).publish(message, now)
-
-    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
-        greeting = self._in("link_up", now, peer=self._log.names[peer]).link_up(peer, now)
-        for packet in greeting:
-            self._log.write(now, self.node, {"out": "greeting", "packet": self._log.plain(packet)})
-        return greeting
-
-    def link_down(self, peer: Node, now: float) -> None:
-        self._in("link_down", now, peer=self._log.names[peer]).link_down(peer, now)
-
-    def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        details = {"peer": self._log.names[peer], "packet": self._log.plain(packet)}
-        self._in("receive", now, **details).receive(peer, packet, now)
-
-    def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
-        details = {"peer": self._log.names[node], "packet": self._log.plain(packet)}
-        self._in("receive_out_of_band", now, **details).receive_out_of_band(node, packet, now)
-
-    def poll(self, peer: Node, now: float, room: int) -> Data | None:
-        packet = self._in("poll", now, peer=self._log.names[peer], room=room).poll(peer, now, room)
-        self._log.write(now, self.node, {"out": "packet", "packet": self._log.plain(packet)})
-        return packet
-
-    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
-        details = {"peer": self._log.names[peer], "packet": self._log.plain(packet), "arrived": arrived}
-        self._in("sent", now, **details).sent(peer, packet, arrived, now)
-
-    def settled(self, peer: Node, now: float) -> None:
-        self._in("settled", now, peer=self._log.names[peer]).settled(peer, now)
-
-    def timer(self, tag: str, now: float) -> None:
-        self._in("timer", now, tag=tag).timer(tag, now)
-
-    def observations(self, now: float) -> dict[str, float]:
-        return self._inner.observations(now)
-
-
-class _DeafDriver:
-    """A driver that does nothing: in a replay only the log counts."""
-
-    def __init__(self, messages: Catalogue) -> None:
-        self.messages = messages
-
-    def _ignore(self, *_: Any, **__: Any) -> None:
-        pass
-
-    send = broadcast = send_out_of_band = wake = deliver = set_timer = cancel_timer = _ignore
-    stored = removed = role = false_match = _ignore
 
 
 def replay(path: Path | str) -> int:
@@ -282,9 +182,8 @@ def _show(
         kind = protocol_class(name["protocol"])
         chosen = from_mapping(kind.Parameters, name["parameters"])
         rng = node_rng(name["seed"], Stream.PROTOCOL, node, event["starts"])
-        protocols[node] = log.recording(
-            node, _DeafDriver(messages), lambda driver: kind(node, chosen, driver, rng), event["starts"]
-        )
+        idle: Any = SimpleNamespace(messages=messages, **dict.fromkeys(ACTIONS, lambda *_: None))
+        protocols[node] = log.recording(node, idle, lambda driver: kind(node, chosen, driver, rng), event["starts"])
         return
     given = {key: value for key, value in event.items() if key not in ("t", "node", "in")}
     if "peer" in given:

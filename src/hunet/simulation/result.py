@@ -171,7 +171,7 @@ class Result:
 
     @property
     def forwards(self) -> pd.DataFrame:
-        """Every data packet that arrived, in order of time."""
+        """Every data packet that arrived, in order of time; within an instant, causes before effects."""
         return self.table("forwards")
 
     @property

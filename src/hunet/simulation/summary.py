@@ -38,16 +38,14 @@ class Outcome:
 
         nodes = len(contacts.names)
         self._pairs = interested_pairs(contacts, workload, span[1])
-        # Rows stand by time, publication and nodes: an order that does not depend on how the run was computed.
+        # Deliveries and copies stand by time, publication and node; forwards as the engine carried them out, so that
+        # within an instant a packet stands after the one that brought its sender what it carries.
         served, held = deliveries(record, nodes), copies(record, workload, nodes, span[1])
-        time, sender, receiver, publication = spread(record.forwards, 4, record.forwarded_messages)
+        self._sent = spread(record.forwards, 4, record.forwarded_messages)
         order = np.lexsort((served.publication * nodes + served.node, served.time))
         self._served = served._replace(**{column: getattr(served, column)[order] for column in served._fields[:4]})
         order = np.lexsort((held.publication * nodes + held.node, held.start))
         self._held = held._replace(**{column: getattr(held, column)[order] for column in held._fields})
-        way = (publication * nodes + sender.astype(np.int64)) * nodes + receiver.astype(np.int64)
-        order = np.lexsort((way, time))
-        self._sent = [column[order] for column in (time, sender, receiver, publication)]
         self._refuse_unwanted_deliveries(nodes)
 
     def result(self, steps: NDArray[np.float64], control: list[tuple[int, int]]) -> Result:

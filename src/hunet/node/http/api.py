@@ -15,16 +15,17 @@ import msgspec
 from aiohttp import web
 
 from hunet.node.bundles import read_bundle
+from hunet.node.deliveries import Delivery
 from hunet.node.gateway import Gateway
 from hunet.node.http import records
 from hunet.node.http.events import EventLog
 from hunet.node.http.guard import Refusal
 from hunet.node.http.routes import Asked, Query, Route, openapi
-from hunet.node.node import Delivery
 from hunet.node.publication import Group, PublicationLimits
 
 if TYPE_CHECKING:
-    from hunet.node.node import Node, Subscription
+    from hunet.node.deliveries import Subscription
+    from hunet.node.node import Node
 
 _HEARTBEAT = 15.0
 _INLINE = 64 << 10

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from hunet.node.node import Delivery, Node
+    from hunet.node.deliveries import Delivery
+    from hunet.node.node import Node
 
 _KEPT = 1000
 _AT_ONCE = 4

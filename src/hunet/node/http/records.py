@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 if TYPE_CHECKING:
-    from hunet.node.node import Delivery
+    from hunet.node.deliveries import Delivery
 
 Time = Annotated[float, Meta(description="Seconds since 1970.")]
 Name = Annotated[str, Meta(description="The name that the owner gave the device, or the beginning of its key.")]

@@ -16,7 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from hunet.systems.socialcast.kalman import Predictability, ScalarKalman, local_level, local_linear_trend, with_season
+from hunet.systems.socialcast.kalman import (
+    KalmanPredictor,
+    Predictability,
+    ScalarKalman,
+    local_level,
+    local_linear_trend,
+    with_season,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -96,6 +103,38 @@ class Settings(Protocol):
     def period(self) -> float: ...
 
 
+class Predictor(Protocol):
+    """Forecasts one attribute. An object and no function: it is part of a device's state, which a node pickles."""
+
+    def update(self, sample: float) -> float:
+        """Take in a sample; returns the forecast of the next one."""
+        ...
+
+
+class _Bounded:
+    """The forecast of a general model, kept between 0 and 1."""
+
+    def __init__(self, model: KalmanPredictor) -> None:
+        self._model = model
+
+    def update(self, sample: float) -> float:
+        return min(1.0, max(0.0, self._model.update([sample])[0]))
+
+
+class _Watched:
+    """Forecasts as another predictor does; while its forecasts do not come true, the last sample instead."""
+
+    def __init__(self, predictor: Predictor, threshold: float) -> None:
+        self._predictor = predictor
+        self._watch = Predictability(threshold=threshold)
+        self._expected = 0.0
+
+    def update(self, sample: float) -> float:
+        trusted = self._watch.trusted(sample, self._expected)
+        self._expected = self._predictor.update(sample)
+        return self._expected if trusted else sample
+
+
 class Forecasts:
     """The predictors of one device: one for each attribute, and for ``col`` one for each interest it knows of."""
 
@@ -105,7 +144,7 @@ class Forecasts:
         """The interests that this device knows of, in the order in which it learnt of them."""
         chosen = settings.weights.items()
         self._shared = [(w, ATTRIBUTES[name], self._predictor()) for name, w in chosen if name not in _PER_INTEREST]
-        self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Callable[[float], float]]]] = [
+        self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Predictor]]] = [
             (w, ATTRIBUTES[name], {}) for name, w in chosen if name in _PER_INTEREST
         ]
 
@@ -118,35 +157,21 @@ class Forecasts:
 
     def utilities(self, sample: Sample) -> dict[str, float]:
         """Take in a sample; returns the utility for each interest."""
-        common = sum([weight * predict(attribute(sample, "")) for weight, attribute, predict in self._shared])
+        common = sum([w * predictor.update(attribute(sample, "")) for w, attribute, predictor in self._shared])
         found = dict.fromkeys(self.topics, common)
         for weight, attribute, predictors in self._own:
-            for topic, predict in predictors.items():
-                found[topic] += weight * predict(attribute(sample, topic))
+            for topic, predictor in predictors.items():
+                found[topic] += weight * predictor.update(attribute(sample, topic))
         return found
 
-    def _predictor(self) -> Callable[[float], float]:
-        """From a sample to the forecast of the next."""
+    def _predictor(self) -> Predictor:
         q, r, model = self.settings.state_noise, self.settings.observation_noise, self.settings.model
+        predictor: Predictor
         if model == "level":
-            predict = ScalarKalman(q, r).update
+            predictor = ScalarKalman(q, r)
         else:
             general = local_linear_trend(q, q, r) if model == "trend" else local_level(q, r)
             if model == "season":
                 general = with_season(general, _DAY / self.settings.period, q)
-
-            def predict(sample: float) -> float:
-                return min(1.0, max(0.0, general.update([sample])[0]))
-
-        return predict if self.settings.distrust is None else self._watched(predict, self.settings.distrust)
-
-    @staticmethod
-    def _watched(predict: Callable[[float], float], threshold: float) -> Callable[[float], float]:
-        watch, expected = Predictability(threshold=threshold), [0.0]
-
-        def careful(sample: float) -> float:
-            trusted = watch.trusted(sample, expected[0])
-            expected[0] = predict(sample)
-            return expected[0] if trusted else sample
-
-        return careful
+            predictor = _Bounded(general)
+        return predictor if self.settings.distrust is None else _Watched(predictor, self.settings.distrust)

@@ -1,0 +1,33 @@
+"""SocialCast's third attribute: what is left of a device's battery, counted in transmissions."""
+
+from __future__ import annotations
+
+import pytest
+
+from hunet.systems.socialcast.socialcast import Advertisement
+from hunet.systems.socialcast.utility import Surroundings
+from hunet.testing import Network
+
+
+@pytest.mark.parametrize(("transmissions", "left"), [(0, 1.0), (1, 0.75), (3, 0.25), (4, 0.0), (9, 0.0)])
+def test_a_battery_runs_down_with_transmissions_and_not_below_empty(transmissions: int, left: float) -> None:
+    surroundings = Surroundings(battery=4.0)
+    surroundings.transmissions = transmissions
+    assert surroundings.sample(set(), set()).battery == left
+
+
+def test_every_message_sent_takes_from_the_battery_and_lowers_the_utility() -> None:
+    net = Network("socialcast", 2, weights={"battery": 1.0}, battery=4.0, observation_noise=1e-9, copies=1)
+    node, other = net.nodes
+    for _ in range(3):
+        node.publish("x")
+    node.protocol.update_own_utilities()
+    assert node.protocol.utilities["x"] == pytest.approx(1.0)
+    node.connect(other)
+    other.protocol.driver.cancel_timer("tick")
+    node.protocol.receive(other.node, Advertisement(("x",), {}, 0), net.now)  # it wants them
+    net.advance(net.now + 20.0)
+    assert len(other.protocol.received) == 3
+    node.protocol.update_own_utilities()
+    assert node.protocol.surroundings.transmissions == 3
+    assert node.protocol.utilities["x"] == pytest.approx(0.25)
