@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import Catalogue
-from hunet.protocols.carrier import Carried
+from hunet.protocols.carrier import Carried, Seen
 from hunet.protocols.codec import decode, encode
-from hunet.protocols.contract import Seen
 from hunet.systems.b_sub.packets import Forward
 from hunet.systems.mops.exchange import News, Row
 from hunet.systems.mops.interests import InterestList, Lists

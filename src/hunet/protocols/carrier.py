@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members, without
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Interests, Packet, Protocol, Seen
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-__all__ = ["BufferParameters", "Carried", "Carrier"]
+__all__ = ["BufferParameters", "Carried", "Carrier", "Have", "Interests", "Seen"]
 
 
 _STRIDE = 256
@@ -40,6 +40,36 @@ class BufferParameters(Parameters, frozen=True):
         | None
     ) = None
     evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
+
+
+class Seen(Control, frozen=True, gc=False):
+    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * self.messages.bit_count()
+
+
+class Have(Control, frozen=True, gc=False):
+    """Messages that the sender has just received, told to those who are listening already."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * len(members(self.messages))
+
+
+class Interests(Control, frozen=True, gc=False):
+    """The sender's own topics, in sorted order, all of them."""
+
+    topics: tuple[Topic, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(len(topic.encode()) for topic in self.topics)
 
 
 class Carried(Data, frozen=True, gc=False):

@@ -6,7 +6,7 @@ inside tuples, dictionaries and records, is read from the annotations of the pac
 stands ``PerMessage`` beside a set is put into the order of the reader's numbers.
 
 >>> from hunet.model import Catalogue
->>> from hunet.protocols.contract import Seen
+>>> from hunet.protocols.carrier import Seen
 >>> messages = Catalogue()
 >>> sent = Seen(messages.add("m1", "news", publisher=0, created=0.0).bit)
 >>> encode(sent, messages, ["ann"])

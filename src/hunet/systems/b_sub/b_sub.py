@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
-from hunet.protocols.carrier import BufferParameters, Carrier
-from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet
+from hunet.protocols.carrier import BufferParameters, Carrier, Have
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 from hunet.systems.b_sub.filter import (
     Evidence,
     FilterShape,

@@ -19,8 +19,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about
-from hunet.protocols.carrier import BufferParameters
-from hunet.protocols.contract import Control, Driver, Interests, Packet, Seen
+from hunet.protocols.carrier import BufferParameters, Interests, Seen
+from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.mops.contact_history import ContactHistory, Edges
 from hunet.systems.mops.weighted_carrier import WeightedCarrier, by_weight
 

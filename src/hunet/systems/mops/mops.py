@@ -9,7 +9,8 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Seen
+from hunet.protocols.carrier import Seen
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import Learner, Neighbourhood

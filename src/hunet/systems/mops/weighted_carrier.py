@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, without
-from hunet.protocols.carrier import BufferParameters, Carrier
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Seen
+from hunet.protocols.carrier import BufferParameters, Carrier, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
