@@ -99,6 +99,11 @@ class Carrier(Protocol):
 
     # What a protocol decides --------------------------------------------------------------------------------------
 
+    def greeting(self) -> tuple[Control, ...]:
+        """What this device tells every neighbour first; made again when ``_greeting`` is empty."""
+        seen = Seen(self.seen)
+        return (Interests(tuple(sorted(self.topics))), seen) if self.tells_interests else (seen,)
+
     def offers(self, peer: Node, now: float) -> MessageSet:
         """The messages that this neighbour may get, without regard to what it has already seen."""
         raise NotImplementedError
@@ -127,8 +132,7 @@ class Carrier(Protocol):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         if not self._greeting:  # it stays the same until this device sees or wants something new
-            seen = Seen(self.seen)
-            self._greeting = (Interests(tuple(sorted(self.topics))), seen) if self.tells_interests else (seen,)
+            self._greeting = self.greeting()
         return self._greeting
 
     def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002

@@ -102,10 +102,10 @@ class BSub(Carrier):
 
     # What variants change -------------------------------------------------------------------------------------------
 
-    def greeting(self) -> Filters:
+    def greeting(self) -> tuple[Filters]:
         """What this device tells: its interests and those that it relays (section 4.3)."""
         truth = self.watch.truth(self.topics) if self.watch else None
-        return Filters(self.genuine_wire, self.relay.counters, truth, self.seen)
+        return (Filters(self.genuine_wire, self.relay.counters, truth, self.seen),)
 
     def plan(self, told: Filters, now: float) -> Plan | None:
         """What to send a peer after what it told of its interests, and of what it has seen (section 4.4)."""
@@ -158,10 +158,9 @@ class BSub(Carrier):
         if now >= self._next_decay:
             self._age(now)
         if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
-            told = self.greeting()
-            self._greeting = (told,)
+            greeting = self._greeting = self.greeting()
             if self.watch:
-                self.watch.greeted(told, self.topics)
+                self.watch.greeted(greeting[0], self.topics)
         return self._greeting
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -306,9 +305,9 @@ class BSub(Carrier):
 class BSubP(BSub):
     """B-SUB with own and relayed interests mixed in one filter, for privacy (section 4.5)."""
 
-    def greeting(self) -> Filters:
+    def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.topics, mixed=True) if self.watch else None
-        return Filters(b"", self.relay.a_merge(self.genuine).counters, truth, self.seen)
+        return (Filters(b"", self.relay.a_merge(self.genuine).counters, truth, self.seen),)
 
 
 @lru_cache(64)
