@@ -117,6 +117,10 @@ class Carrier(Protocol):
         hops = self.hops
         return tuple([hops[number] + 1 for number in members(messages)])
 
+    def listeners(self) -> int:
+        """How many neighbours may be about to send this device something."""
+        return len(self.known)
+
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
         """Of messages that have just arrived, those to be stored, for others or for later."""
         return messages
@@ -192,33 +196,34 @@ class Carrier(Protocol):
 
     # The steps ----------------------------------------------------------------------------------------------------
 
-    def _accept(self, peer: Node, packet: Data, now: float) -> None:
-        known = self.known
-        if peer in known:
-            known[peer] |= packet.messages
+    def _accept(self, peer: Node, packet: Data, now: float) -> MessageSet:
+        """Take in what a neighbour has sent, each message once; returns those that are new and have not expired."""
+        assert isinstance(packet, Carried)
+        if peer in self.known:
+            self.known[peer] |= packet.messages
         seen = packet.messages & self.seen
         new = packet.messages ^ seen if seen else packet.messages
         if not new:
-            return
+            return 0
         self._see(new)
-        if len(known) > 1:  # others could send it too: let them know that there is no need
+        if self.listeners() > 1:  # others could send it too: let them know that there is no need
             self.driver.broadcast(Have(new), but=peer)
-        dead = new & self.driver.messages.dead(now)
-        if dead:
-            new ^= dead
-        assert isinstance(packet, Carried)
         mine, limit, far = self.hops, self.parameters.max_hops, 0
         for number, hops in zip(members(packet.messages), packet.hops, strict=True):
-            if new >> number & 1:
+            if not seen or new >> number & 1:
                 mine[number] = hops
                 if limit is not None and hops >= limit:
                     far |= 1 << number
+        dead = new & self.driver.messages.dead(now)
+        if dead:
+            new ^= dead
         self._deliver(new)
         keep = self.keeps(new, packet)
         if far:
             keep = without(keep, far)
         if keep:
             self._store(keep, now)
+        return new
 
     def _see(self, new: MessageSet) -> None:
         self.seen |= new

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 from hunet.systems.b_sub.filter import (
@@ -141,6 +141,9 @@ class BSub(Carrier):
         goes = direct | relayed
         return Plan(now, goes << first, direct << first, preferences) if goes else None
 
+    def listeners(self) -> int:
+        return len(self.filters)
+
     # The contract ---------------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
@@ -171,7 +174,9 @@ class BSub(Carrier):
                 self.plans[peer] = plan
                 self.driver.wake(peer)
         elif isinstance(packet, Forward):
-            self._accept(peer, packet, now)
+            matched = self._accept(peer, packet, now) & packet.direct
+            for number in members(without(matched, self.delivered)):
+                self.driver.false_match(self.driver.messages[number])
         elif isinstance(packet, Have) and peer in self.plans:
             self.plans[peer].left &= ~packet.messages
 
@@ -238,33 +243,6 @@ class BSub(Carrier):
         return self.watch.observations() if self.watch else {}
 
     # The steps ------------------------------------------------------------------------------------------------------
-
-    def _accept(self, peer: Node, packet: Data, now: float) -> None:
-        assert isinstance(packet, Forward)
-        seen = packet.messages & self.seen
-        new = packet.messages ^ seen if seen else packet.messages
-        if not new:
-            return
-        self._see(new)
-        if len(self.filters) > 1:  # others could send it too: let them know that there is no need
-            self.driver.broadcast(Have(new), but=peer)
-        mine, limit = self.hops, self.parameters.max_hops
-        for number, hops in zip(members(packet.messages), packet.hops, strict=True):
-            if not seen or new >> number & 1:
-                mine[number] = hops
-        dead = new & self.driver.messages.dead(now)
-        if dead:
-            new ^= dead
-        self._deliver(new)
-        matched = new & packet.direct
-        if matched:
-            for number in members(matched & ~self.delivered):
-                self.driver.false_match(self.driver.messages[number])
-        if limit is not None:
-            new &= ~sum(1 << number for number in members(new) if mine[number] >= limit)
-        keep = self.keeps(new, packet)
-        if keep:
-            self.buffer.add(keep, now)
 
     def _hear(self, genuine: bytes) -> tuple[Evidence, list[Topic]]:
         if len(self._heard) >= _HEARD:  # a peer could make them up

@@ -160,15 +160,19 @@ class Mops(WeightedCarrier):
             self.driver.role(role)
 
     def _greeted_again(self, peer: Node) -> None:
+        for hello in self.learner.hello(peer) if self.learner else ():
+            self.driver.send(peer, hello)
         if peer in self.standing:  # it has changed places a moment earlier
             self._answer(peer, self.standing[peer])
 
     # Contacts and lists (section IV.B) ------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        greeting = super().link_up(peer, now)
         if self.learner:
             self.learner.history.start(peer, now)
-        return super().link_up(peer, now)
+            greeting += () if self.training else self.learner.hello(peer)
+        return greeting
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
@@ -214,11 +218,6 @@ class Mops(WeightedCarrier):
 
     def greeting(self) -> tuple[Control, ...]:
         return (self._stand(), Seen(self.seen))
-
-    def _greet(self, peer: Node, now: float) -> tuple[Control, ...]:
-        hello = self.learner.hello(peer) if self.learner else ()
-        greeting = super()._greet(peer, now)
-        return greeting + hello if hello else greeting
 
     def _stand(self) -> LocalStanding:
         if self._mine is None:

@@ -84,7 +84,7 @@ class WeightedCarrier(Carrier):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         self._near[peer] = None
-        return () if self.training else self._greet(peer, now)
+        return () if self.training else super().link_up(peer, now)
 
     def publish(self, message: Message, now: float) -> None:
         self.published |= message.bit
@@ -119,13 +119,10 @@ class WeightedCarrier(Carrier):
 
     # The steps ------------------------------------------------------------------------------------------------------
 
-    def _greet(self, peer: Node, now: float) -> tuple[Control, ...]:
-        return super().link_up(peer, now)
-
     def _greet_neighbours(self, now: float) -> None:
         self._greeting = ()
         for peer in self._near:
-            for packet in self._greet(peer, now):
+            for packet in super().link_up(peer, now):
                 self.driver.send(peer, packet)
             self._greeted_again(peer)
 
