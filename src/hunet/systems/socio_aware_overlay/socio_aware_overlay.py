@@ -11,8 +11,8 @@ import msgspec
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
 from hunet.protocols.buffer import Eviction
-from hunet.protocols.carrier import Carrier
-from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet, Seen
+from hunet.protocols.carrier import Carrier, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
 from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, farthest, graph_of
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
