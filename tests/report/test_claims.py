@@ -14,7 +14,7 @@ from hunet.model import InputError
 from hunet.model.intervals import Interval
 from hunet.report.claims import Claim, claims_table, replace_section, replace_sections
 from hunet.report.runs import Runs
-from hunet.systems.b_sub.claims import b_sub_claims, privacy_table
+from hunet.systems.b_sub.claims import CLAIMS, INFOCOM, REALITY, privacy_table
 from hunet.systems.b_sub.claims import sections as b_sub_sections
 
 CYCLES = [4, 16, 64, 256, 1024, 4096]
@@ -66,7 +66,8 @@ def rows(**changed: Any) -> list[dict[str, Any]]:
 
 
 def test_every_claim_is_judged_by_the_numbers() -> None:
-    claims = {claim.id: claim for claim in b_sub_claims(Runs(rows()), Runs(rows(delivery_ratio=0.2)))}
+    studies = {INFOCOM: Runs(rows()), REALITY: Runs(rows(delivery_ratio=0.2))}
+    claims = {claim.id: claim for claim in CLAIMS.judged(studies)}
     assert list(claims) == [f"BS-{n}" for n in range(1, 14)]
     verdicts = {name: claim.verdict for name, claim in claims.items()}
     good = {"BS-2", "BS-3", "BS-4", "BS-5", "BS-8", "BS-9", "BS-10", "BS-11", "BS-13"}
@@ -79,9 +80,8 @@ def test_every_claim_is_judged_by_the_numbers() -> None:
 
 
 def test_results_that_contradict_the_paper_are_said_to() -> None:
-    flat = {
-        claim.id: claim.verdict for claim in b_sub_claims(Runs(rows(delivery_ratio=0.2, copies_net_delivered_avg=5.0)))
-    }
+    runs = Runs(rows(delivery_ratio=0.2, copies_net_delivered_avg=5.0))
+    flat = {claim.id: claim.verdict for claim in CLAIMS.judged({INFOCOM: runs})}
     assert (flat["BS-2"], flat["BS-3"], flat["BS-4"]) == ("not reproduced",) * 3
     assert flat["BS-11"] == "not testable"
 
