@@ -145,6 +145,11 @@ def listed(along: dict[Any, Interval], digits: int = 3) -> str:
     return ", ".join(f"{place:,g}: {found.text(digits)}" for place, found in along.items())
 
 
+def highest(along: dict[Any, Interval]) -> Any:
+    """Where a metric has its highest mean."""
+    return max(along, key=lambda place: along[place].mean)
+
+
 def rises(along: Iterable[Interval]) -> bool:
     """Whether every mean is above the one before it."""
     return all(one.mean < two.mean for one, two in pairwise(along))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claims, Judgement, claims_table, percent, table, verdict_of
+from hunet.report.claims import Claims, Judgement, claims_table, highest, percent, table, verdict_of
 from hunet.report.runs import Metric, Runs, Studies, read_studies
 
 B_SUB, PRIVATE, PUSH, PULL = "b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"
@@ -105,7 +105,7 @@ def _interests_table(studies: Studies) -> str:
     for trace, runs in studies.items():
         for protocol in (PUSH, B_SUB, PRIVATE, PULL):
             along = runs.along("delivery_ratio", protocol, AXIS)
-            here = runs.only(**{AXIS: _best(along)}) if along else runs
+            here = runs.only(**{AXIS: highest(along)}) if along else runs
             cells = [
                 here.at("delivery_ratio", protocol).text(),
                 here.at("latency_avg", protocol).text(0, unit=60),
@@ -113,7 +113,7 @@ def _interests_table(studies: Studies) -> str:
                 percent(here.at(FALSE_POSITIVES, protocol), 1),
                 here.at(FILTER_SIZE, protocol).text(0) if protocol != PUSH else "–",
             ]
-            rows.append([trace, protocol, _power(_best(along)) if along else "–", *cells])
+            rows.append([trace, protocol, _power(highest(along)) if along else "–", *cells])
     heading = "trace | protocol | decay cycle | delivery | delay (min) | copies | false positives | bytes a greeting"
     return table(heading, rows)
 
@@ -168,7 +168,7 @@ def _orders(studies: Studies) -> Judgement:
 @CLAIMS.add("BS-2", "an optimum at 2^7 to 2^8 s, worse beyond (Fig. 9a, 9c)", INFOCOM)
 def _optimum(studies: Studies) -> Judgement:
     delivery, delay = _delivery(studies), studies[INFOCOM].along("latency_avg", B_SUB, AXIS)
-    best, quickest = {p: _best(along) for p, along in delivery.items()}, min(delay, key=lambda c: delay[c].mean)
+    best, quickest = {p: highest(along) for p, along in delivery.items()}, min(delay, key=lambda c: delay[c].mean)
     parts = [
         f"{name} best at {_power(best[p])} ({delivery[p][best[p]].text()}), at 2^12 {delivery[p][max(along)].text()}"
         for name, (p, along) in zip(("B-SUB", "B-SUB-P"), delivery.items(), strict=True)
@@ -220,7 +220,7 @@ def _drops(studies: Studies) -> Judgement:
     push, pull = (studies[INFOCOM].at(_dropped, protocol) for protocol in (PUSH, PULL))
     lost = {p: studies[INFOCOM].along(_dropped, p, AXIS) for p in (B_SUB, PRIVATE)}
     most = max(found.mean for along in lost.values() for found in along.values())
-    at_best = [lost[p][_best(delivery[p])] for p in (B_SUB, PRIVATE)]
+    at_best = [lost[p][highest(delivery[p])] for p in (B_SUB, PRIVATE)]
     factors = [push.mean / found.mean if found.mean else float("inf") for found in at_best]
     ours = (
         f"dropped per node: PUSH {push.text(0)}, PULL {pull.text(0)}; where each delivers most, "
@@ -242,7 +242,7 @@ def _pull_false_positives(studies: Studies) -> Judgement:
 @CLAIMS.add("BS-7", "B-SUB's FPR is PULL's when the cycle is short, and falls as it grows (Fig. 9d)", INFOCOM)
 def _false_positives(studies: Studies) -> Judgement:
     found = studies[INFOCOM].along(FALSE_POSITIVES, B_SUB, AXIS)
-    first, best, top = found[min(found)], found[256], _best(found)
+    first, best, top = found[min(found)], found[256], highest(found)
     ours = f"B-SUB at 2^2 s {percent(first, 3)}, at 2^8 s {percent(best, 3)}"
     ours += f", most at {_power(top)} ({percent(found[top], 3)})"
     fell, like_pull = first.mean > best.mean, abs(first.mean - 0.04) < 0.02
@@ -258,7 +258,7 @@ def _push_false_positives(studies: Studies) -> Judgement:
 
 @CLAIMS.add("BS-9", "relayed tags grow with the cycle, about 30 at the optimum (Fig. 9g)", INFOCOM)
 def _relayed_tags(studies: Studies) -> Judgement:
-    tags, best = studies[INFOCOM].along(RELAYED_TAGS, B_SUB, AXIS), _best(_delivery(studies)[B_SUB])
+    tags, best = studies[INFOCOM].along(RELAYED_TAGS, B_SUB, AXIS), highest(_delivery(studies)[B_SUB])
     ours = f"{tags[min(tags)].text(1)} at 2^2 s, {tags[256].text(1)} at 2^8 s, {tags[max(tags)].text(1)} at 2^12 s"
     ours += f"; {tags[best].text(1)} at our optimum, {_power(best)}"
     grows = all(one.mean <= two.mean + 0.5 for one, two in pairwise(tags.values()))
@@ -271,7 +271,7 @@ def _relayed_tags(studies: Studies) -> Judgement:
 )
 def _control_size(studies: Studies) -> Judgement:
     size, strings = (studies[INFOCOM].along(metric, B_SUB, AXIS) for metric in (FILTER_SIZE, STRING_SIZE))
-    saved, largest = 1 - size[256].mean / strings[256].mean, _best(size)
+    saved, largest = 1 - size[256].mean / strings[256].mean, highest(size)
     decline = 1 - size[max(size)].mean / size[largest].mean
     ours = (
         f"at 2^8 s {2 * size[256].mean:.0f} bytes a contact instead of {2 * strings[256].mean:.0f} as strings, "
@@ -286,9 +286,9 @@ def _variation(studies: Studies) -> Judgement:
     if REALITY not in studies:
         return Judgement("no results on Reality", "not testable", "run the study on Reality too")
     here, there = (_delivery(studies, name)[B_SUB] for name in (INFOCOM, REALITY))
-    spread = [1 - min(f.mean for f in along.values()) / along[_best(along)].mean for along in (here, there)]
+    spread = [1 - min(f.mean for f in along.values()) / along[highest(along)].mean for along in (here, there)]
     ours = f"B-SUB's worst is {spread[0]:.0%} below its best on Infocom 2006, {spread[1]:.0%} on Reality"
-    why = f"there B-SUB rises up to {_power(_best(there))}; the paper's figure is in a supplement that we lack"
+    why = f"there B-SUB rises up to {_power(highest(there))}; the paper's figure is in a supplement that we lack"
     return Judgement.of(ours, spread[1] < spread[0], False, why)
 
 
@@ -305,11 +305,6 @@ def _consensus(_: Studies) -> Judgement:
 def _examples(_: Studies) -> Judgement:
     ours = "the same in `tests/social/test_tcbf.py`, vectors 5 and 6 (by M-merge it is gone after 5)"
     return Judgement(ours, "reproduced")
-
-
-def _best(along: dict[Any, Interval]) -> Any:
-    """Where a metric is highest."""
-    return max(along, key=lambda cycle: along[cycle].mean)
 
 
 def _range(along: dict[Any, Interval]) -> str:
