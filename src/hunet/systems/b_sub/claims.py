@@ -12,7 +12,7 @@ from typing import Any
 
 from hunet.model.intervals import Interval
 from hunet.report.claims import Claims, Judgement, claims_table, highest, percent, table, verdict_of
-from hunet.report.runs import Metric, Runs, Studies, read_studies
+from hunet.report.runs import Metric, Row, Runs, Studies, read_studies
 
 B_SUB, PRIVATE, PUSH, PULL = "b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"
 AXIS = "decay_cycle"
@@ -118,11 +118,11 @@ def _interests_table(studies: Studies) -> str:
     return table(heading, rows)
 
 
-def _nodes(row: dict[str, Any]) -> int:
+def _nodes(row: Row) -> int:
     return int(row["name"]["result"]["contacts"]["nodes"])
 
 
-def _dropped(row: dict[str, Any]) -> float:
+def _dropped(row: Row) -> float:
     """Messages that overflow dropped, per node."""
     return float(row["dropped_overflow"] / _nodes(row))
 
@@ -130,7 +130,7 @@ def _dropped(row: dict[str, Any]) -> float:
 def observed(part: str, whole: str | None = None) -> Metric:
     """A ratio of two numbers that the protocols counted; without the second, per node."""
 
-    def ratio(row: dict[str, Any]) -> float | None:
+    def ratio(row: Row) -> float | None:
         seen = row["observed"]
         if part not in seen:
             return None
