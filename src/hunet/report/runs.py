@@ -26,6 +26,11 @@ def axes_of(row: Row) -> Row:
     return {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
 
 
+def tables_of(row: Row) -> Path:
+    """The folder of a run's own tables, if the study kept them."""
+    return Path(row["folder"] / "tables" / row["key"])
+
+
 class Runs:
     """The runs of a study, to be asked for metrics."""
 

@@ -17,7 +17,7 @@ from typing import Any
 from hunet.model.intervals import Interval
 from hunet.report.broker_duty import BrokerDuty
 from hunet.report.claims import NOT_KNOWN, Claims, Judgement, falls, percent, rises, table
-from hunet.report.runs import Metric, Row, Runs, Studies, axes_of, read_studies
+from hunet.report.runs import Metric, Row, Runs, Studies, axes_of, read_studies, tables_of
 
 ELECTION, RANDOM = "social-election", "random-broker"
 WORLDS = {"waypoint": "RWP", "slaw": "SLAW"}
@@ -74,7 +74,7 @@ def carriers(row: Row) -> float:
 
 def duty(measure: Callable[[BrokerDuty], float]) -> Metric:
     """A measure of the roles over time."""
-    return lambda row: measure(_roles(row["folder"] / "tables" / row["key"]))
+    return lambda row: measure(_roles(tables_of(row)))
 
 
 @lru_cache(maxsize=64)
