@@ -72,6 +72,7 @@ def head(source: Path, target: Path) -> None:
         out.writelines(islice(lines, _LINES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", commands("hunet trace import"))
 def test_traces_are_imported_as_the_pages_say(command: str, shared: Path, hunet: Any) -> None:
     trace = command.split()[3]
@@ -88,6 +89,7 @@ def test_encounters_are_imported_as_shown(hunet: Any) -> None:
     assert [row[:2] for row in read_contacts("trace").records()] == [("ann", "bob")]
 
 
+@pytest.mark.slow
 def test_traces_are_analysed_as_the_pages_say(hunet: Any) -> None:
     for command in commands("hunet trace pairs") + commands("hunet trace graph"):
         trace = Path(command.split()[3])

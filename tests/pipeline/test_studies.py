@@ -247,6 +247,7 @@ run_study(spark_session("local[2]", memory="512m"), read_study(Path(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_study_goes_on(spark: SparkSession, folder: Path, how: signal.Signals) -> None:
     """Ctrl-C or kill -9 in the middle: no half-written result, and the same command ends it."""
