@@ -31,7 +31,7 @@ from bisect import insort
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
 from hunet.protocols.carrier import Have
 from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
@@ -240,7 +240,7 @@ class BrokerSwarm(Protocol):
         self.table.refresh(self._own(now))
         if self.parameters.forget_after is not None:
             self.table.drop_before(now - self.parameters.forget_after)
-        return Standing(self.role, topics, dict(self.table.times), self.seen)
+        return Standing(self.role, topics, self.table.times, self.seen)
 
     def _introduce(self, peer: Node, link: Link, now: float) -> None:
         link.introduced = True
@@ -251,12 +251,15 @@ class BrokerSwarm(Protocol):
         first = not link.open
         link.open, link.role, link.topics = True, told.role, told.topics
         link.seen = told.seen
+        # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
         if self.role == BROKER:
             self.table.refresh(told.subscriptions)
-        # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
-        link.table = SubscriptionTable(told.subscriptions)
-        if told.role == BROKER:
-            link.table.refresh(self.table.times if self.role == BROKER else self._own(now))
+        if self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
+            link.table = self.table.copy()
+        else:
+            link.table = SubscriptionTable(told.subscriptions)
+            if told.role == BROKER:
+                link.table.refresh(self._own(now))
         if first:
             self.met(peer, link, now)
         if promoted or not link.introduced:
@@ -268,15 +271,18 @@ class BrokerSwarm(Protocol):
     def _exchange(self, peer: Node, link: Link, now: float) -> None:
         """Put all that the neighbour may get and has not seen into queues."""
         link.offers = {}
+        if self.role == link.role == USER and not self.parameters.direct_delivery:
+            return
         self.buffer.expire(now)
-        copies, seen, waiting = self.buffer.copies, link.seen, False
-        for entries in self.buffer.by_topic.values():
-            for entry in entries:
-                offer = self._offer(link, copies[entry[1]].message)
-                if offer and not seen >> entry[1] & 1:
-                    offer.entries.append(entry)
-                    waiting = True
-        if waiting:
+        copies = self.buffer.copies
+        for number in members(without(self.buffer.held, link.seen)):
+            offer = self._offer(link, copies[number].message)
+            if offer:
+                offer.entries.append(copies[number].entry)
+        filled = [offer for offer in link.offers.values() if offer and offer.entries]
+        for offer in filled:
+            offer.entries.sort()
+        if filled:
             self.driver.wake(peer)
 
     def _offer_to_all(self, copy: Copy, but: Node | None = None) -> None:
