@@ -167,7 +167,7 @@ class Carrier(Protocol):
         if not new:
             return
         self._see(new)
-        if len(known) > 1:  # others could send it too: let them know that there is no need
+        if len(known) > (peer in known):  # others could send it too: let them know that there is no need
             self.driver.broadcast(Have(new), but=peer)
         dead = new & self.driver.messages.dead(now)
         if dead:
