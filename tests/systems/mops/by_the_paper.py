@@ -5,6 +5,7 @@ Where the paper leaves a choice, it is as ``hunet.systems.mops`` says under "Whe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations, permutations
 from math import exp
 from random import Random
@@ -138,12 +139,7 @@ class Mops(PlainDevice):
 
     def __init__(self, node: int, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
-        self.table = {(a, b): c for a, b, c in parameters.closeness or ()}
-        self.virtual = virtual_links(self.table, parameters.hops)
-        groups = communities(self.table, parameters.hops, parameters.threshold)
-        self.home = next((label for label, group in groups.items() if node in group), node)
-        self.members = groups.get(self.home, {node})
-        self.bridges = brokers(self.table, groups, parameters.pruning).get(node, set())
+        self.settle(parameters.closeness or ())
         self.training = False
         self.lists: dict[int, InterestList] = {}
         self.external: dict[int, dict[int, Weights]] = {}
@@ -158,6 +154,16 @@ class Mops(PlainDevice):
         """Messages to be handed on: the next hop first, the one whom it is for last."""
         self.for_others: set[int] = set()
         self.sent_to: dict[int, set[int]] = {}
+
+    def settle(self, rows: Iterable[tuple[int, int, float]]) -> None:
+        """The own place in the structure that follows from closeness."""
+        given = self.parameters
+        self.table = {(a, b): c for a, b, c in rows}
+        self.virtual = virtual_links(self.table, given.hops)
+        groups = communities(self.table, given.hops, given.threshold)
+        self.home = next((label for label, group in groups.items() if self.node in group), self.node)
+        self.members = groups.get(self.home, {self.node})
+        self.bridges = brokers(self.table, groups, given.pruning).get(self.node, set())
 
     # Weights ---------------------------------------------------------------------------------------------------------
 
@@ -189,7 +195,7 @@ class Mops(PlainDevice):
         for community in sorted(known):
             best = self.best_of(community)
             for broker, told in self.relayed.get(community, {}).items() if relayed else ():
-                for topic, weight in told.items():
+                for topic, weight in told.items() if broker in self.members else ():
                     best[topic] = max(best.get(topic, 0.0), self.close(broker) * weight)
             for topic, weight in best.items():
                 found[topic] = found.get(topic, 0.0) + weight
@@ -212,6 +218,24 @@ class Mops(PlainDevice):
 
     def start(self, now: float) -> None:
         self.renew(now)
+        for time, _ in reversed(self.parameters.later):
+            self.driver.set_timer(f"{time}", time)
+
+    def timer(self, tag: str, now: float) -> None:
+        before = self.home, self.members, self.bridges
+        self.settle(dict(self.parameters.later)[float(tag)])
+        if (self.home, self.members, self.bridges) != before:
+            self.lists = {member: one for member, one in self.lists.items() if member in self.members}
+            self.external, self.relayed = {}, {}
+            self.renew(now)
+            self.greet_all()
+
+    def greet_all(self) -> None:
+        for peer in self.near:
+            for word in self.greeting():
+                self.driver.send(peer, word)
+            if peer in self.standing:
+                self.answer(peer, *self.standing[peer])
 
     def phase(self, name: str, now: float) -> None:
         self.training = name == "train"
@@ -219,9 +243,7 @@ class Mops(PlainDevice):
             for heard in (self.standing, self.wants, self.known):
                 heard.clear()
         else:
-            for peer in self.near:
-                for word in self.greeting():
-                    self.driver.send(peer, word)
+            self.greet_all()
 
     def greeting(self) -> tuple[Word, ...]:
         made = {member: one.made for member, one in self.lists.items()}

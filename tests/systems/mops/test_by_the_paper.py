@@ -94,7 +94,7 @@ def test_structures(hops: int, threshold: float, pruning: float) -> None:
     for seed in range(12):
         check_structure(closeness(Random(seed)), hops, threshold, pruning, seen)
 
-    @settings(max_examples=settings().max_examples // 4)
+    @settings(max_examples=settings().max_examples // 6)
     @given(st.lists(st.integers(0, 16), min_size=21, max_size=21))
     def examples(sixteenths: list[int]) -> None:
         pairs = zip(combinations(range(NODES), 2), sixteenths, strict=True)
@@ -102,7 +102,7 @@ def test_structures(hops: int, threshold: float, pruning: float) -> None:
 
     examples()
     assert seen["communities"] >= 15
-    assert seen["brokers"] >= 60
+    assert seen["brokers"] >= 50
     assert seen["longer"] >= 60 or hops == 1
     assert seen["pruned"] >= 10 or pruning == 1
 
@@ -164,7 +164,7 @@ def check_run(shown: Crowd, seen: Counter[str], **chosen: Any) -> None:
 
 def enough(seen: Counter[str], setting: str, runs: int) -> None:
     """So many lists and events in so many runs that something is compared."""
-    least = {"delivered": 12, "wants": 80, "lists": 7, "internal": 3, "on behalf": 0.2}
+    least = {"delivered": 12, "wants": 80, "lists": 7, "internal": 2, "on behalf": 0.2}
     if setting != "most gateways prune":
         least["relay"] = 5
     assert {what: seen[what] for what, many in least.items() if seen[what] < many * runs} == {}
@@ -174,18 +174,18 @@ def enough(seen: Counter[str], setting: str, runs: int) -> None:
 @pytest.mark.parametrize("links", LINKS)
 def test_dense_crowds(setting: str, links: str) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(4, 9):
+    for seed in range(5, 9):
         chosen = {"closeness": closeness(Random(seed)), "links": LINKS[links], **SETTINGS[setting]}
         check_run(busy(seed), seen, **chosen)
-    enough(seen, setting, 5)
+    enough(seen, setting, 4)
 
 
 @each_setting
 def test_dense_crowds_that_learn_first(setting: str) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(8):
+    for seed in range(4):
         check_run(busy(seed), seen, train=0.2 + 0.2 * (seed % 2), **SETTINGS[setting])
-    enough(seen, setting, 8)
+    enough(seen, setting, 4)
 
 
 @each_setting
@@ -195,6 +195,17 @@ def test_dense_crowds_whose_devices_crash(setting: str) -> None:
         crashes = [Crash(seed, 15.0, float(seed)), Crash(seed + 3, 30.0, 0.0)]
         check_run(busy(seed), seen, closeness=closeness(Random(seed)), crashes=crashes, **SETTINGS[setting])
     enough(seen, setting, 4)
+
+
+@each_setting
+def test_dense_crowds_that_learn_anew(setting: str) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(3):
+        first, last = closeness(Random(seed)), closeness(Random(seed + 100))
+        weaker = tuple((a, b, c / 2 if c < 0.5 else c) for a, b, c in first)  # other weights, and most places the same
+        later = ((16.0, weaker), (35.0, last))
+        check_run(busy(seed), seen, closeness=first, later=later, **SETTINGS[setting])
+    enough(seen, setting, 3)
 
 
 @each_setting
