@@ -117,9 +117,9 @@ class Carrier(Protocol):
         hops = self.hops
         return tuple([hops[number] + 1 for number in members(messages)])
 
-    def listeners(self) -> int:
-        """How many neighbours may be about to send this device something."""
-        return len(self.known)
+    def listeners(self, peer: Node) -> bool:
+        """Whether other neighbours than this one may be about to send this device something."""
+        return len(self.known) > (peer in self.known)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
         """Of messages that have just arrived, those to be stored, for others or for later."""
@@ -206,7 +206,7 @@ class Carrier(Protocol):
         if not new:
             return 0
         self._see(new)
-        if self.listeners() > 1:  # others could send it too: let them know that there is no need
+        if self.listeners(peer):  # they could send it too: let them know that there is no need
             self.driver.broadcast(Have(new), but=peer)
         mine, limit, far = self.hops, self.parameters.max_hops, 0
         for number, hops in zip(members(packet.messages), packet.hops, strict=True):

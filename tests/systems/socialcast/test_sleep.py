@@ -18,11 +18,14 @@ from hunet.systems.socialcast.socialcast import SocialCast
 def awake(kind: type[SocialCast]) -> type[SocialCast]:
     """The plain loop of Fig. 2: a tick every T seconds, whoever is there."""
 
-    class Awake(kind):  # type: ignore[misc, valid-type]
+    base: Any = kind
+
+    class Awake(base):  # type: ignore[misc]
         def timer(self, tag: str, now: float) -> None:
             super().timer(tag, now)
-            if self._asleep is not None:
-                self.driver.set_timer("tick", self._asleep)
+            due: float | None = self._asleep
+            if due is not None:
+                self.driver.set_timer("tick", due)
                 self._asleep = None
 
     return Awake

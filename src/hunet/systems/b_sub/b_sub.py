@@ -141,8 +141,8 @@ class BSub(Carrier):
         goes = direct | relayed
         return Plan(now, goes << first, direct << first, preferences) if goes else None
 
-    def listeners(self) -> int:
-        return len(self.filters)
+    def listeners(self, peer: Node) -> bool:
+        return len(self.filters) > (peer in self.filters)
 
     # The contract ---------------------------------------------------------------------------------------------------
 

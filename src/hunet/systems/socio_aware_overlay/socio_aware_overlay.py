@@ -277,7 +277,7 @@ class SocioAwareOverlay(Carrier):
             wanted = self.subscriptions.subscribers(message.topic) & ~(1 << message.publisher | 1 << self.node)
             if wanted:
                 kept |= self._flood(message.bit, self.place.community | wanted, self.place.depth)
-        others = self.directory.brokers & ~(told | 1 << self.node)
+        others = self.directory.brokers & ~(told | 1 << self.node) if messages else 0  # what came may have expired
         if others and self._direct:
             hops = tuple([self.hops[number] for number in members(messages)])
             packet = Direct(messages, hops, told | others | 1 << self.node)
