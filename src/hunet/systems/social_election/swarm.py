@@ -132,7 +132,7 @@ class Link:
         """The subscriptions that it stores, as of when the two exchanged them."""
         self.seen: MessageSet = 0
         self.told: set[int] = set()
-        """What it has been sent or has got elsewhere since."""
+        """What it has been sent, has sent or has got elsewhere since."""
         self.offers: dict[tuple[Topic, bool], Offer | None] = {}
 
 
@@ -220,6 +220,7 @@ class BrokerSwarm(Protocol):
         if link is None:
             return
         if isinstance(packet, Dispatch):
+            link.told.add(packet.messages.bit_length() - 1)
             self._accept(peer, packet, now)
         elif isinstance(packet, Have):
             link.told.add(packet.messages.bit_length() - 1)
@@ -251,6 +252,7 @@ class BrokerSwarm(Protocol):
         link.open, link.role, link.topics = True, told.role, told.topics
         link.seen = told.seen
         if self.role == BROKER:
+            self.table.refresh(self._own(now))
             self.table.refresh(told.subscriptions)
         # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
         link.table = SubscriptionTable(told.subscriptions)
