@@ -10,19 +10,25 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from hunet import Contacts, Publication, Workload, run
+from hunet import Contacts, Publication, Result, Workload, run
 from tests.fields import rows
 
 
 class Network:
     """Devices, and what is recorded of them; a message is its publication."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int) -> None:
+        self.wants: list[set[str]] = [set() for _ in range(nodes)]
+        """What each device's application has subscribed to."""
         self.deliveries: list[tuple[str, int, float, int]] = []
         """Message, node, time, hops."""
-        self.forwards: set[tuple[float, int, int, str]] = set()
+        self.forwards: list[tuple[float, int, int, str]] = []
         """Time, sender, receiver, message."""
         self.roles: list[tuple[float, int, str]] = []
+
+    def held(self, node: int) -> list[tuple[Publication, int]]:
+        """The messages that a device holds, with their hops."""
+        raise NotImplementedError
 
     def start(self, now: float) -> None:
         """Everything is switched on."""
@@ -31,10 +37,19 @@ class Network:
         """Do what devices do by themselves before a time."""
 
     def subscribe(self, now: float, node: int, topic: str) -> None:
-        raise NotImplementedError
+        """The application gets what the device holds already."""
+        self.wants[node].add(topic)
+        for message, hops in self.held(node):
+            self.deliver(now, node, message, hops)
 
     def unsubscribe(self, now: float, node: int, topic: str) -> None:
-        raise NotImplementedError
+        self.wants[node].remove(topic)
+
+    def deliver(self, now: float, node: int, message: Publication, hops: int) -> None:
+        """Hand a message to the application, if it wants it, once."""
+        had = message.node == node or any(row[:2] == (message.id, node) for row in self.deliveries)
+        if message.topic in self.wants[node] and alive(message, now) and not had:
+            self.deliveries.append((message.id, node, now, hops))
 
     def publish(self, now: float, message: Publication) -> None:
         raise NotImplementedError
@@ -72,16 +87,22 @@ def play(network: Network, contacts: Contacts, workload: Workload) -> None:
 
 
 def compare(network: Network, contacts: Contacts, workload: Workload, protocol: str, **given: Any) -> int:
-    """Require that both do the same; returns how many deliveries there were."""
+    """Require that both deliver and forward the same, and have the same roles; returns how many deliveries there were.
+
+    Rows come in any order, each as often as in the other.
+    """
     play(network, contacts, workload)
     result = run(contacts, workload, protocol, **given)
-    delivered = [(m, int(node), t, h) for m, node, t, h in rows(result, "deliveries", *_DELIVERY)]
-    forwarded = {(t, int(a), int(b), m) for t, a, b, m in rows(result, "forwards", *_FORWARD)}
-    roles = [(t, int(node), role) for t, node, role in rows(result, "roles", "time", "node", "role")]
+    delivered = [(m, int(node), t, hops) for m, node, t, hops in rows(result, "deliveries", *_DELIVERY)]
+    forwarded = [(t, int(a), int(b), m) for t, a, b, m in rows(result, "forwards", *_FORWARD)]
     assert sorted(network.deliveries) == sorted(delivered)
     assert sorted(network.forwards) == sorted(forwarded)
-    assert sorted(network.roles) == sorted(roles)
+    assert network.roles == roles_of(result)
     return len(delivered)
+
+
+def roles_of(result: Result) -> list[tuple[float, int, str]]:
+    return [(time, int(node), role) for time, node, role in rows(result, "roles", "time", "node", "role")]
 
 
 _DELIVERY = ("publication", "node", "time", "hops")

@@ -16,7 +16,6 @@ Filter = list[int]
 
 class Device:
     def __init__(self, counters: int) -> None:
-        self.tags: set[str] = set()
         self.relay: Filter = [0] * counters
         self.aged = 0
         """Decay cycles of the common clock that the relay filter has seen."""
@@ -24,12 +23,11 @@ class Device:
         """Messages with their hops."""
         self.preferences: dict[Publication, float] = {}
         self.seen: set[Publication] = set()
-        self.delivered: set[Publication] = set()
 
 
 class BSub(Network):
     def __init__(self, nodes: int, parameters: BSubParameters, private: bool) -> None:
-        super().__init__()
+        super().__init__(nodes)
         self.given, self.private = parameters, private
         self.devices = [Device(parameters.counters) for _ in range(nodes)]
 
@@ -60,27 +58,13 @@ class BSub(Network):
         c_i, c_j = self.value(mine, tag), self.value(theirs, tag)
         return c_j if c_i == 0 else (c_j - c_i) / c_i
 
-    # Applications ---------------------------------------------------------------------------------------------------
+    # A contact (sections 4.3 to 4.5) --------------------------------------------------------------------------------
 
-    def subscribe(self, now: float, node: int, topic: str) -> None:
-        self.devices[node].tags.add(topic)
-        for message, hops in self.devices[node].buffer.items():
-            self.hand_to_application(now, node, message, hops)
-
-    def unsubscribe(self, now: float, node: int, topic: str) -> None:
-        self.devices[node].tags.discard(topic)
+    def held(self, node: int) -> list[tuple[Publication, int]]:
+        return list(self.devices[node].buffer.items())
 
     def publish(self, now: float, message: Publication) -> None:
         self.store(now, message.node, message, 0)
-
-    def hand_to_application(self, now: float, node: int, message: Publication, hops: int) -> None:
-        device = self.devices[node]
-        new = message not in device.delivered and message.node != node
-        if message.topic in device.tags and new and alive(message, now):
-            device.delivered.add(message)
-            self.deliveries.append((message.id, node, now, hops))
-
-    # A contact (sections 4.3 to 4.5) --------------------------------------------------------------------------------
 
     def meet(self, now: float, a: int, b: int) -> None:
         told: dict[int, tuple[Filter, Filter, set[Publication]]] = {}
@@ -88,15 +72,15 @@ class BSub(Network):
             device, cycles = self.devices[node], int(now // self.given.decay_cycle)
             device.relay = [max(0, counter - (cycles - device.aged)) for counter in device.relay]
             device.aged = cycles
-            genuine, relay = self.genuine(device.tags), device.relay
+            genuine, relay = self.genuine(self.wants[node]), device.relay
             if self.private:
                 genuine, relay = self.genuine(set()), self.a_merge(genuine, relay)
             told[node] = genuine, relay, set(device.seen)
         goes = {(one, two): self.chosen(now, one, *told[two]) for one, two in ((a, b), (b, a))}
         for (sender, receiver), messages in goes.items():
             for message, hops in messages.items():
-                self.forwards.add((now, sender, receiver, message.id))
-                self.hand_to_application(now, receiver, message, hops + 1)
+                self.forwards.append((now, sender, receiver, message.id))
+                self.deliver(now, receiver, message, hops + 1)
                 self.store(now, receiver, message, hops + 1)
         for node, peer in ((a, b), (b, a)):
             device = self.devices[node]

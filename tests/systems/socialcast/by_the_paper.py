@@ -35,7 +35,6 @@ class Device:
     def __init__(self, node: int, seed: int, given: SocialCastParameters) -> None:
         self.rng = node_rng(seed, Stream.PROTOCOL, node, 0)
         self.next_tick = 0.0
-        self.interests: set[str] = set()
         self.neighbours: set[int] = set()
         self.before: set[int] = set()
         """The neighbours at the last tick."""
@@ -43,7 +42,6 @@ class Device:
         self.buffer: list[tuple[Publication, int]] = []
         """Copies with their hops, in order of arrival."""
         self.received: list[Publication] = []
-        self.delivered: set[Publication] = set()
         self.cdc = Kalman(given.state_noise, given.observation_noise)
         self.col: dict[str, Kalman] = {}
         """For each interest that the device knows of, in the order in which it learnt of them."""
@@ -52,7 +50,7 @@ class Device:
 
 class SocialCast(Network):
     def __init__(self, nodes: int, parameters: SocialCastParameters, seed: int, prediction: bool) -> None:
-        super().__init__()
+        super().__init__(nodes)
         self.given, self.prediction = parameters, prediction
         self.devices = [Device(node, seed, parameters) for node in range(nodes)]
 
@@ -80,14 +78,12 @@ class SocialCast(Network):
             self.devices[node].neighbours.remove(peer)
             self.devices[node].rows.pop(peer, None)
 
-    def subscribe(self, now: float, node: int, topic: str) -> None:
-        self.devices[node].interests.add(topic)
-        self.learn(node, topic)
-        for message, hops in self.devices[node].buffer:
-            self.hand_to_application(now, node, message, hops)
+    def held(self, node: int) -> list[tuple[Publication, int]]:
+        return self.devices[node].buffer
 
-    def unsubscribe(self, now: float, node: int, topic: str) -> None:
-        self.devices[node].interests.remove(topic)
+    def subscribe(self, now: float, node: int, topic: str) -> None:
+        super().subscribe(now, node, topic)
+        self.learn(node, topic)
 
     def publish(self, now: float, message: Publication) -> None:
         self.learn(message.node, message.topic)
@@ -103,7 +99,7 @@ class SocialCast(Network):
         self.update_own_utilities(node)
         for peer in me.neighbours:
             told = me.utilities if self.prediction else {}
-            self.devices[peer].rows[node] = Row(set(me.interests), dict(told), set(me.received))
+            self.devices[peer].rows[node] = Row(set(self.wants[node]), dict(told), set(me.received))
             for topic in told:
                 self.learn(peer, topic)
         carriers = self.carriers_by_utility(node) if self.prediction else self.carriers_by_lot(node)
@@ -174,11 +170,11 @@ class SocialCast(Network):
 
     def send(self, now: float, node: int, peer: int, message: Publication, hops: int, replica: bool) -> None:
         """DATA, and what its receiver does."""
-        self.forwards.add((now, node, peer, message.id))
+        self.forwards.append((now, node, peer, message.id))
         self.devices[node].rows[peer].received.add(message)
         self.learn(peer, message.topic)
         self.remember(peer, message)
-        self.hand_to_application(now, peer, message, hops + 1)
+        self.deliver(now, peer, message, hops + 1)
         if replica and (self.given.max_hops is None or hops + 1 < self.given.max_hops):
             self.insert(peer, message, hops + 1)
 
@@ -196,10 +192,3 @@ class SocialCast(Network):
         buffer.append((message, hops))
         if self.given.buffer is not None and len(buffer) > self.given.buffer:
             del buffer[0]
-
-    def hand_to_application(self, now: float, node: int, message: Publication, hops: int) -> None:
-        device = self.devices[node]
-        new = message not in device.delivered and message.node != node
-        if message.topic in device.interests and new and alive(message, now):
-            device.delivered.add(message)
-            self.deliveries.append((message.id, node, now, hops))
