@@ -71,11 +71,12 @@ def play(network: Network, contacts: Contacts, workload: Workload) -> None:
     met = [(int(a), int(b), start, end) for a, b, start, end in contacts.records()]
     said = [message.time for message in workload.publications]
     begin, end = min([contacts.span[0], *said]), max([contacts.span[1], *said])
+    wanted = [w for w in workload.subscriptions if w.end >= begin]
     events: list[tuple[float, int, tuple[Any, ...]]] = []
     events += [(start, 1, (network.meet, start, a, b)) for a, b, start, _ in met]
-    events += [(w.start, 2, (network.subscribe, w.start, w.node, w.topic)) for w in workload.subscriptions]
+    events += [(w.start, 2, (network.subscribe, w.start, w.node, w.topic)) for w in wanted]
     events += [(m.time, 3, (network.publish, m.time, m)) for m in workload.publications]
-    events += [(w.end, 4, (network.unsubscribe, w.end, w.node, w.topic)) for w in workload.subscriptions]
+    events += [(w.end, 4, (network.unsubscribe, w.end, w.node, w.topic)) for w in wanted]
     events += [(end, 5, (network.part, end, a, b)) for a, b, _, end in sorted(met)]
     network.start(begin)
     for time, _, (happens, *what) in sorted(events, key=lambda event: event[:2]):
