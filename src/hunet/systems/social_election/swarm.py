@@ -133,7 +133,7 @@ class Link:
         """The subscriptions that it stores, as of when the two exchanged them."""
         self.seen: MessageSet = 0
         self.told: set[int] = set()
-        """What it has been sent or has got elsewhere since."""
+        """What it has been sent, has sent or has got elsewhere since."""
         self.offers: dict[tuple[Topic, bool], Offer | None] = {}
 
 
@@ -221,6 +221,7 @@ class BrokerSwarm(Protocol):
         if link is None:
             return
         if isinstance(packet, Dispatch):
+            link.told.add(packet.messages.bit_length() - 1)
             self._accept(peer, packet, now)
         elif isinstance(packet, Have):
             link.told.add(packet.messages.bit_length() - 1)
@@ -253,6 +254,7 @@ class BrokerSwarm(Protocol):
         link.seen = told.seen
         # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
         if self.role == BROKER:
+            self.table.refresh(self._own(now))
             self.table.refresh(told.subscriptions)
         if self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
             link.table = self.table.copy()
