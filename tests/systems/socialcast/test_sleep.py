@@ -23,7 +23,7 @@ def awake(kind: type[SocialCast]) -> type[SocialCast]:
     class Awake(base):  # type: ignore[misc]
         def timer(self, tag: str, now: float) -> None:
             super().timer(tag, now)
-            due: float | None = self._asleep
+            due: float | None = vars(self)["_asleep"]
             if due is not None:
                 self.driver.set_timer("tick", due)
                 self._asleep = None
