@@ -16,7 +16,7 @@ from hunet.protocols.contract import Control, Data, Packet
 from hunet.simulation.result import Coded
 
 
-class Word(Control, frozen=True):
+class PlainWord(Control, frozen=True):
     """Anything that one device tells another."""
 
     kind: str
@@ -27,8 +27,8 @@ class Word(Control, frozen=True):
         return 0
 
 
-class Copies(Data, frozen=True):
-    """Copies of messages: their hops, this one included, by number; and why they are sent."""
+class PlainCopies(Data, frozen=True):
+    """PlainCopies of messages: their hops, this one included, by number; and why they are sent."""
 
     hops: dict[int, int]
     why: Any
@@ -52,11 +52,11 @@ class PlainDevice(Protocol):
     def alive(self, numbers: set[int], now: float) -> set[int]:
         return {number for number in numbers if self.message(number).expires >= now}
 
-    def pack(self, numbers: list[int], why: Any) -> Copies:
-        return Copies(sum(1 << n for n in numbers), {n: self.hops[n] + 1 for n in numbers}, why)
+    def pack(self, numbers: list[int], why: Any) -> PlainCopies:
+        return PlainCopies(sum(1 << n for n in numbers), {n: self.hops[n] + 1 for n in numbers}, why)
 
     def tell(self, peer: int, kind: str, told: Any) -> None:
-        self.driver.send(peer, Word(kind, told))
+        self.driver.send(peer, PlainWord(kind, told))
 
     def store(self, numbers: set[int]) -> None:
         self.copies |= numbers
@@ -71,14 +71,14 @@ class PlainDevice(Protocol):
                 self.delivered.add(number)
                 self.driver.deliver(message, self.hops[number])
 
-    def take(self, giver: int, packet: Copies, now: float) -> set[int]:
+    def take(self, giver: int, packet: PlainCopies, now: float) -> set[int]:
         """What of a packet is new here and alive: the application has it now."""
         if giver in self.known:
             self.known[giver] |= set(packet.hops)
         new = set(packet.hops) - self.seen
         self.seen |= new
         if new and set(self.known) - {giver}:
-            self.driver.broadcast(Word("have", new), but=giver)
+            self.driver.broadcast(PlainWord("have", new), but=giver)
         new = self.alive(new, now)
         self.hops.update({number: packet.hops[number] for number in new})
         self.deliver(new)
@@ -97,7 +97,7 @@ class PlainDevice(Protocol):
         self.known.pop(peer, None)
 
     def receive(self, peer: int, packet: Packet, now: float) -> None:
-        assert isinstance(packet, Word)
+        assert isinstance(packet, PlainWord)
         if packet.kind == "have" and peer in self.known:
             self.known[peer] |= packet.told
 

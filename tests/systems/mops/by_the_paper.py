@@ -18,7 +18,7 @@ from hunet.model import Message, Parameters
 from hunet.protocols import Driver
 from hunet.protocols.contract import Data, Experiment, Packet
 from hunet.systems.mops.parameters import MopsParameters
-from tests.systems.plain_device import Copies, PlainDevice, Word
+from tests.systems.plain_device import PlainCopies, PlainDevice, PlainWord
 
 Pair = tuple[int, int]
 Table = dict[Pair, Any]
@@ -245,11 +245,11 @@ class Mops(PlainDevice):
         else:
             self.greet_all()
 
-    def greeting(self) -> tuple[Word, ...]:
+    def greeting(self) -> tuple[PlainWord, ...]:
         made = {member: one.made for member, one in self.lists.items()}
-        return Word("standing", (self.home, self.bridges, made)), Word("seen", set(self.seen))
+        return PlainWord("standing", (self.home, self.bridges, made)), PlainWord("seen", set(self.seen))
 
-    def link_up(self, peer: int, now: float) -> tuple[Word, ...]:
+    def link_up(self, peer: int, now: float) -> tuple[PlainWord, ...]:
         self.near.append(peer)
         return () if self.training else self.greeting()
 
@@ -284,10 +284,10 @@ class Mops(PlainDevice):
                 self.tell(peer, "lists", {self.node: self.lists[self.node]})
 
     def receive(self, peer: int, packet: Packet, now: float) -> None:
-        if isinstance(packet, Copies):
+        if isinstance(packet, PlainCopies):
             self.arrived(peer, packet, now)
             return
-        assert isinstance(packet, Word)
+        assert isinstance(packet, PlainWord)
         told = packet.told
         if packet.kind == "standing":
             self.standing[peer] = told
@@ -357,7 +357,7 @@ class Mops(PlainDevice):
         if way[0] in self.known:
             self.driver.wake(way[0])
 
-    def poll(self, peer: int, now: float, room: int) -> Copies | None:
+    def poll(self, peer: int, now: float, room: int) -> PlainCopies | None:
         if peer not in self.wants or peer not in self.known:
             return None
         weights, default = self.wants[peer]
@@ -381,7 +381,7 @@ class Mops(PlainDevice):
 
     def sent(self, peer: int, packet: Data, arrived: bool, now: float) -> None:
         super().sent(peer, packet, arrived, now)
-        assert isinstance(packet, Copies)
+        assert isinstance(packet, PlainCopies)
         for number in packet.hops if arrived else ():
             self.served(number, peer)
 
@@ -396,7 +396,7 @@ class Mops(PlainDevice):
             self.for_others.discard(number)
             self.copies.discard(number)
 
-    def arrived(self, giver: int, packet: Copies, now: float) -> None:
+    def arrived(self, giver: int, packet: PlainCopies, now: float) -> None:
         self.store(self.take(giver, packet, now))
         for number in self.alive(set(packet.hops) & self.copies, now) if packet.why else ():
             for way in packet.why:

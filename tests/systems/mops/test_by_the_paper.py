@@ -22,7 +22,7 @@ from hunet.systems.mops.structure import structure_of
 from hunet.systems.mops.weighted_carrier import Wants
 from tests.strategies import Crowd, crowd, crowds
 from tests.systems.mops import by_the_paper as plain
-from tests.systems.plain_device import Copies, Word, compare
+from tests.systems.plain_device import PlainCopies, PlainWord, compare
 
 NODES = 7
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -133,9 +133,9 @@ def said(packet: Packet) -> tuple[Any, ...] | None:
         return "relay", {community: dict(weights) for community, weights in packet.lists}
     if isinstance(packet, Lists):
         return "lists", {one.origin: (one.made, set(one.own), set(one.carried), one.anything) for one in packet.lists}
-    if isinstance(packet, Word) and packet.kind in ("wants", "internal"):
+    if isinstance(packet, PlainWord) and packet.kind in ("wants", "internal"):
         return packet.kind, *packet.told
-    if isinstance(packet, Word) and packet.kind in ("relay", "lists"):
+    if isinstance(packet, PlainWord) and packet.kind in ("relay", "lists"):
         return packet.kind, packet.told
     return None
 
@@ -154,7 +154,7 @@ def check_run(shown: Crowd, seen: Counter[str], **chosen: Any) -> None:
         def receive(self, peer: int, packet: Packet, now: float) -> None:
             if words := said(packet):
                 heard["plain"].append((now, peer, self.node, *words))
-            seen["on behalf"] += bool(isinstance(packet, Copies) and packet.why)
+            seen["on behalf"] += bool(isinstance(packet, PlainCopies) and packet.why)
             super().receive(peer, packet, now)
 
     seen["delivered"] += compare(*shown, Quick, Plain, **chosen)

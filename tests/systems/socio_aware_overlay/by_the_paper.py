@@ -14,7 +14,7 @@ from hunet.model import Message, Parameters
 from hunet.protocols import Driver
 from hunet.protocols.contract import Data, Packet
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import OverlayParameters
-from tests.systems.plain_device import Copies, PlainDevice, Word
+from tests.systems.plain_device import PlainCopies, PlainDevice, PlainWord
 
 # Communities and brokers ---------------------------------------------------------------------------------------------
 
@@ -80,9 +80,9 @@ class Overlay(PlainDevice):
 
     # Steps 1 and 4: subscriptions ------------------------------------------------------------------------------------
 
-    def link_up(self, peer: int, now: float) -> tuple[Word, ...]:
+    def link_up(self, peer: int, now: float) -> tuple[PlainWord, ...]:
         told = dict(self.subscriptions) if peer in self.community | self.brokers else {}
-        return Word("subscriptions", told), Word("seen", set(self.seen))
+        return PlainWord("subscriptions", told), PlainWord("seen", set(self.seen))
 
     def subscribe(self, topic: str, now: float) -> None:
         super().subscribe(topic, now)
@@ -103,18 +103,18 @@ class Overlay(PlainDevice):
                 self.tell(peer, "subscriptions", news)
         if self.node in self.brokers and self.direct and not shared:  # the brokers of a community share their list
             for broker in sorted(self.brokers - {self.node}):
-                self.driver.send_out_of_band(broker, Word("subscriptions", news))
+                self.driver.send_out_of_band(broker, PlainWord("subscriptions", news))
 
     def concerns(self, subscriber: int, teller: int) -> bool:
         mine = self.node in self.brokers and (subscriber == teller or teller in self.brokers)
         return subscriber in self.community or mine
 
     def receive(self, peer: int, packet: Packet, now: float) -> None:
-        if isinstance(packet, Copies):
+        if isinstance(packet, PlainCopies):
             self.arrived(peer, packet, now)
-        elif isinstance(packet, Word) and packet.kind == "subscriptions":
+        elif isinstance(packet, PlainWord) and packet.kind == "subscriptions":
             self.learn({w: s for w, s in packet.told.items() if self.concerns(w[0], peer)}, peer)
-        elif isinstance(packet, Word) and packet.kind == "seen":
+        elif isinstance(packet, PlainWord) and packet.kind == "seen":
             self.known[peer] = set(packet.told)
             if any(numbers & self.alive(self.copies, now) - packet.told for numbers, _ in self.plan(peer)):
                 self.driver.wake(peer)
@@ -125,9 +125,9 @@ class Overlay(PlainDevice):
             super().receive(peer, packet, now)
 
     def receive_out_of_band(self, node: int, packet: Packet, now: float) -> None:
-        if isinstance(packet, Copies):
+        if isinstance(packet, PlainCopies):
             self.arrived(node, packet, now)
-        elif isinstance(packet, Word):
+        elif isinstance(packet, PlainWord):
             self.learn(packet.told, node, shared=True)
 
     # Steps 5, 6 and 8: publications ----------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class Overlay(PlainDevice):
         found += [(self.to_brokers, "unicast")] * (self.parameters.unicast == "epidemic" or peer in self.all_brokers)
         return found
 
-    def poll(self, peer: int, now: float, room: int) -> Copies | None:
+    def poll(self, peer: int, now: float, room: int) -> PlainCopies | None:
         if peer in self.known:
             for numbers, why in self.plan(peer):
                 lacking = numbers & self.alive(self.copies, now) - self.known[peer]
@@ -156,7 +156,7 @@ class Overlay(PlainDevice):
 
     def sent(self, peer: int, packet: Data, arrived: bool, now: float) -> None:
         super().sent(peer, packet, arrived, now)
-        assert isinstance(packet, Copies)
+        assert isinstance(packet, PlainCopies)
         if arrived and packet.why == "inject":
             own, kept = self.outbox & set(packet.hops), set[int]()
             self.outbox -= own
@@ -167,7 +167,7 @@ class Overlay(PlainDevice):
                     self.driver.wake(neighbour)
             self.forget(set(packet.hops) - kept)
 
-    def arrived(self, giver: int, packet: Copies, now: float) -> None:
+    def arrived(self, giver: int, packet: PlainCopies, now: float) -> None:
         new, kept = self.take(giver, packet, now), set[int]()
         kind = packet.why if isinstance(packet.why, str) else packet.why[0]
         if kind == "flood" and packet.why[2]:
@@ -195,7 +195,7 @@ class Overlay(PlainDevice):
         others = self.all_brokers - told - {self.node}
         if numbers and others and self.direct:  # no contact, no hop
             hops = {number: self.hops[number] for number in numbers}
-            packet = Copies(sum(1 << n for n in numbers), hops, ("direct", {*told, *others, self.node}))
+            packet = PlainCopies(sum(1 << n for n in numbers), hops, ("direct", {*told, *others, self.node}))
             for broker in sorted(others):
                 self.driver.send_out_of_band(broker, packet)
         elif others:
