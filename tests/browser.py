@@ -1,17 +1,16 @@
 """A real browser for pages that we write: Chromium without a window, driven by Selenium.
 
-The fixture ``browser`` (``tests/conftest.py``) is one for all tests of a session, and skips, saying so, where there is
-none. With ``--pictures`` the tests of pages also write the pictures of the documentation.
+The fixture ``browser`` (``tests/conftest.py``) is one for all tests of a session. With ``--pictures`` the
+tests of pages also write the pictures of the documentation.
 """
 
 from __future__ import annotations
 
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
+from tests.machine import needs_browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,18 +36,17 @@ _FLAGS = (
 @contextmanager
 def start_browser(profile: Path) -> Iterator[Chrome]:
     """Chromium with a profile of its own; nothing is fetched to find it."""
-    program = next((found for name in ("chromium", "google-chrome", "chrome") if (found := shutil.which(name))), None)
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("no Chromium here, or no chromedriver (on Debian: apt install chromium chromium-driver)")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    from selenium import webdriver
+
+    program, driver = needs_browser()
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for flag in (*_FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(executable_path=driver)
-    service.send_remote_shutdown_command = lambda: None  # a signal ends it at once, this sometimes in half a minute
+    # A signal ends it at once, this sometimes in half a minute.
+    service.send_remote_shutdown_command = lambda: None  # type: ignore[method-assign]
     found = webdriver.Chrome(options=options, service=service)
     try:
         yield found

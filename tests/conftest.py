@@ -1,16 +1,20 @@
-"""What all tests share: the real traces and a browser, if they are here, and how hypothesis behaves."""
+"""What all tests share: the command, the real traces and a browser, if they are here, and how hypothesis behaves."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
+import sys
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.browser import start_browser
+from tests.machine import needs_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,16 +29,48 @@ settings.register_profile(
 )  # other examples in every run, and how to repeat one that fails
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real traces and of other programs' answers, which is never part of the project."""
-    if not (SHARED / "traces").is_dir():
-        pytest.skip("the folder ../shared with real traces is not here")
-    return SHARED
+    return needs_shared()
+
+
+class Answer(NamedTuple):
+    """What the command said."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """The command, in this process: hunet("run", "--json", ...)."""
+    from hunet.cli import main
+
+    def call(*words: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["hunet", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return Answer(int(stop.value.code or 0), *capfd.readouterr())
+
+    return call
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was not tested, and how to get it."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    if reasons:
+        terminalreporter.section("not tested")
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.line(f"{count} tests {reason.removeprefix('Skipped: ').replace('needs', 'need', 1)}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -29,6 +29,7 @@ NOT_RUN = {
     r"\./run (demo|test|test --slow|setup|release)": "sets up a machine from nothing; what it calls is tested",
     r"pip install .*": "needs the network; tests/test_installation.py makes the same environments without",
     r"docker .*": "needs a Docker engine",
+    r"\./run mutate.*": "takes an hour; tests/test_mutation.py does a small one",
     r"\./run bench \w+": "measures speed, for minutes, and its figures are no promise",
     r"hunet reproduce.*": "takes hours; tests/pipeline/test_reproduce.py does a small one",
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",

@@ -17,7 +17,7 @@ import typer
 from rich.text import Text
 
 from hunet import Contacts, write_contacts
-from hunet.cli import app, main
+from hunet.cli import app
 
 RECORDS = [("a", "b", 0, 10), ("b", "c", 20, 30), ("c", "d", 40, 50)]
 
@@ -27,29 +27,6 @@ def trace(tmp_path: Path) -> Path:
     path = tmp_path / "trace.csv"
     write_contacts(Contacts.from_records(RECORDS), path)
     return path
-
-
-class Answer:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """The command, in this process: hunet("run", "--json", ...)."""
-
-    def call(*words: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["hunet", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        seen = capfd.readouterr()
-        return Answer(int(stop.value.code or 0), seen.out, seen.err)
-
-    return call
 
 
 def test_help_teaches(hunet: Any) -> None:

@@ -14,9 +14,16 @@ from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.trust import AddressBook
 
-__all__ = ["ByHand", "Diary", "narrow", "neighbour", "until"]
+__all__ = ["ByHand", "Diary", "free_port", "narrow", "neighbour", "until"]
 
 PATIENCE = 20.0  # of tests, in seconds: much longer than anything takes
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """A port that nobody uses now."""
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
 
 
 async def until(true: Callable[[], bool]) -> None:

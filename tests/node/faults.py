@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import json
 import random
-import socket
 import tempfile
 import time
 from collections import Counter
@@ -29,6 +28,7 @@ from hunet.node.identity import Identity
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
 from hunet.node.tasks import Tasks
+from tests.node.company import free_port
 from tests.node.kill import Device, _lines
 
 __all__ = ["attacks", "cuts"]
@@ -37,17 +37,11 @@ PATIENCE = 120.0  # in seconds: much longer than anything takes
 READY, KEEP, DATA = b"\x02", b"\x03", b"\0"
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Pair:
     """A process that publishes all the time, and one that subscribes, perhaps over a relay."""
 
     def __init__(self, folder: Path, relay: int | None = None) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.author = Device("publish", folder, self.port)
         self.reader = Device("subscribe", folder, relay or self.port)
 
@@ -128,7 +122,7 @@ class Relay:
 
 async def cuts(times: int, seed: int, folder: Path) -> dict[str, int]:
     """Break so many connections between two nodes, in the middle of what they say."""
-    port = _free_port()
+    port = free_port()
     relay = Relay(random.Random(seed), times, 0)
     pair = await asyncio.to_thread(Pair, folder, port)
     relay._target = pair.port

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from hunet.cli import app
 from hunet.model import HunetError
 from hunet.node.bundles import Bundle, dtn_time, payload
 from hunet.node.gateway import Gateway, bundle_of, load_bundle
@@ -37,15 +36,10 @@ def alone(folder: Path, **settings: Any) -> Node:
     return Node(folder, listen="127.0.0.1:0", beacons=False, **settings)
 
 
-async def hunet(*words: object) -> tuple[int, str]:
-    """The command, in another thread; its status and what it says."""
-    answer = await asyncio.to_thread(CliRunner().invoke, app, ["bundle", *map(str, words)])
-    said = answer.output
-    if isinstance(answer.exception, HunetError):
-        said += str(answer.exception)
-    elif answer.exception is not None and not isinstance(answer.exception, SystemExit):
-        raise answer.exception
-    return answer.exit_code, said
+@pytest.fixture
+def bundle(hunet: Any) -> Callable[..., Awaitable[Any]]:
+    """The command, in another thread than the nodes."""
+    return partial(asyncio.to_thread, hunet, "bundle")
 
 
 def foreign(text: bytes = b"it rains") -> Bundle:
@@ -58,48 +52,49 @@ def foreign(text: bytes = b"it rains") -> Bundle:
     )
 
 
-def test_bundles_go_from_node_to_node_as_files(tmp_path: Path) -> None:
+def test_bundles_go_from_node_to_node_as_files(tmp_path: Path, bundle: Any) -> None:
     ann_folder, bob_folder, stick = tmp_path / "ann", tmp_path / "bob", tmp_path / "stick"
 
     async def play() -> None:
         async with alone(ann_folder) as ann, alone(bob_folder) as bob, HttpServer(bob):
             news = await ann.publish("news", "hello")
             weather = await ann.publish("weather", "it rains")
-            assert await hunet("export", "-d", ann_folder, "-o", stick) == (0, f"{stick}: 2 publications as bundles\n")
+            told = await bundle("export", "-d", ann_folder, "-o", stick)
+            assert told == (0, f"{stick}: 2 publications as bundles\n", "")
             assert load_bundle(stick / f"{news.id}.bundle") == bundle_of(news)
-            assert (await hunet("export", "-d", ann_folder, "-o", stick, "--topic", "none"))[1].endswith(
+            assert (await bundle("export", "-d", ann_folder, "-o", stick, "--topic", "none"))[1].endswith(
                 "0 publications as bundles\n"
             )
-            assert await hunet("export", "-d", ann_folder, "--group", "fc", "-o", tmp_path / "one", weather.id[:9]) == (
-                0,
-                f"{tmp_path / 'one'}: 1 publications as bundles\n",
-            )
+            told = await bundle("export", "-d", ann_folder, "--group", "fc", "-o", tmp_path / "one", weather.id[:9])
+            assert told == (0, f"{tmp_path / 'one'}: 1 publications as bundles\n", "")
             assert load_bundle(tmp_path / "one" / f"{weather.id}.bundle").destination == "dtn://fc/~weather"
 
             heard = bob.subscribe("news")
-            assert await hunet("import", "-d", bob_folder, stick) == (
+            assert await bundle("import", "-d", bob_folder, stick) == (
                 0,
                 "2 new publications, 0 known already, 0 bundles refused\n",
+                "",
             )
             delivery = await anext(heard)
             assert (delivery.id, delivery.author, delivery.text) == (news.id, ann.device, "hello")
-            assert "0 new publications, 2 known already" in (await hunet("import", "-d", bob_folder, stick))[1]
-            assert await hunet("export", "-d", bob_folder, "-o", tmp_path / "again") == (
+            assert "0 new publications, 2 known already" in (await bundle("import", "-d", bob_folder, stick))[1]
+            assert await bundle("export", "-d", bob_folder, "-o", tmp_path / "again") == (
                 0,
                 f"{tmp_path / 'again'}: 2 publications as bundles\n",
+                "",
             )
             for path in stick.iterdir():
                 assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), "the same wherever exported"
 
             (stick / "bad.bundle").write_bytes(b"\x9f")
             (stick / "foreign.bundle").write_bytes(foreign().to_bytes())
-            status, said = await hunet("import", "-d", bob_folder, stick)
+            status, said, problem = await bundle("import", "-d", bob_folder, stick)
             assert status == 1
-            assert "bad.bundle: the bundle is cut short: primary block is missing\n" in said
-            assert "foreign.bundle: the payload is not a signed publication" in said
+            assert "bad.bundle: the bundle is cut short: primary block is missing\n" in problem
+            assert "foreign.bundle: the payload is not a signed publication" in problem
             assert "0 new publications, 2 known already, 2 bundles refused" in said
-            status, said = await hunet("import", "-d", bob_folder, stick / "foreign.bundle", "--accept-unsigned")
-            assert (status, said) == (0, "1 new publications, 0 known already, 0 bundles refused\n")
+            told = await bundle("import", "-d", bob_folder, stick / "foreign.bundle", "--accept-unsigned")
+            assert told == (0, "1 new publications, 0 known already, 0 bundles refused\n", "")
         async with alone(bob_folder) as bob:  # all of it is on the disk
             assert bob.status()["held"] == 3
 
@@ -124,7 +119,7 @@ def test_what_was_brought_travels_on(tmp_path: Path) -> None:
     run(play)
 
 
-def test_bundles_go_from_node_to_node_over_mtcp(tmp_path: Path) -> None:
+def test_bundles_go_from_node_to_node_over_mtcp(tmp_path: Path, bundle: Any) -> None:
     async def play() -> None:
         async with (
             alone(tmp_path / "ann") as ann,
@@ -135,9 +130,10 @@ def test_bundles_go_from_node_to_node_over_mtcp(tmp_path: Path) -> None:
             heard, weather = bob.subscribe("news"), bob.subscribe("weather")
             await ann.publish("news", "hello")
             address = f"{signed.host}:{signed.port}"
-            assert await hunet("export", "-d", tmp_path / "ann", "--mtcp", address) == (
+            assert await bundle("export", "-d", tmp_path / "ann", "--mtcp", address) == (
                 0,
                 f"{address}: 1 publications as bundles\n",
+                "",
             )
             assert (await anext(heard)).text == "hello"
             await send_bundles(signed.host, signed.port, [foreign(), bundle_of(await ann.publish("news", "more"))])
@@ -166,7 +162,7 @@ def test_what_is_brought_keeps_within_the_quotas(tmp_path: Path) -> None:
     run(play)
 
 
-def test_bad_commands_say_what_to_do(tmp_path: Path) -> None:
+def test_bad_commands_say_what_to_do(tmp_path: Path, bundle: Any) -> None:
     async def play() -> None:
         folder = tmp_path / "ann"
         for words, reason in (
@@ -175,33 +171,32 @@ def test_bad_commands_say_what_to_do(tmp_path: Path) -> None:
             (("import", "-d", folder, tmp_path), "no node is running in"),
             (("show", tmp_path), "has no files that end with .bundle"),
         ):
-            status, said = await hunet(*words)
-            assert status == 1
-            assert reason in said
+            told = await bundle(*words)
+            assert told.status == 1
+            assert reason in told.err
         async with alone(folder) as ann:
             await ann.publish("news", "hello")
-            status, said = await hunet("export", "-d", folder, "-o", tmp_path, "zz1")
-            assert "no publication zz1 is held by" in said
-            status, said = await hunet("export", "-d", folder, "--mtcp", "nowhere")
-            assert "is no address: write HOST:PORT" in said
+            told = await bundle("export", "-d", folder, "-o", tmp_path, "zz1")
+            assert "no publication zz1 is held by" in told.err
+            told = await bundle("export", "-d", folder, "--mtcp", "nowhere")
+            assert "is no address: write HOST:PORT" in told.err
 
     run(play)
 
 
-def test_bundles_are_shown(tmp_path: Path) -> None:
+def test_bundles_are_shown(tmp_path: Path, bundle: Any) -> None:
     async def play() -> None:
         (tmp_path / "a.bundle").write_bytes(foreign().to_bytes())
         (tmp_path / "b.bundle").write_bytes(
             Bundle("ipn:1.2", "ipn:3.4", created=(1 << 64) - 1, lifetime=1, blocks=(payload(b""),)).to_bytes()
         )
-        status, said = await hunet("show", tmp_path, "--json")
-        first, second = json.loads(said)
+        first, second = (await bundle("show", tmp_path, "--json")).json
         assert (first["destination"], first["created"]) == ("dtn://elsewhere/~weather", "2026-09-21 14:13:20.000+00:00")
         assert first["carries"].startswith("8 bytes; the payload is not a signed publication")
         assert second["created"] == "18446744073709551615 ms after 2000"
-        status, said = await hunet("show", tmp_path / "a.bundle")
-        assert status == 0
-        assert "source         dtn://station/\n" in said
+        told = await bundle("show", tmp_path / "a.bundle")
+        assert told.status == 0
+        assert "source         dtn://station/\n" in told.out
 
     run(play)
 

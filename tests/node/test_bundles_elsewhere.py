@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import tempfile
 import venv
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from hunet.node.bundles import NOBODY, Block, Bundle, bundle_age, hop_count, pay
 from hunet.node.gateway import Gateway, bundle_of
 from hunet.node.mtcp import MtcpPort, send_bundles
 from hunet.node.node import Node
+from tests.machine import needs_package
 
 THEIRS = "pyd3tn==0.15.2"
 
@@ -100,25 +100,7 @@ def _install(place: Path) -> None:
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
         made = Path(folder) / "environment"
         venv.create(made, symlinks=True, with_pip=False)
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "--python",
-                made,
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                THEIRS,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        if done.returncode:
-            pytest.skip(f"{THEIRS} cannot be installed from the package index: {done.stderr.strip()[-200:]}")
+        needs_package(made, THEIRS)
         if not place.exists():
             made.rename(place)
 

@@ -6,8 +6,6 @@ import asyncio
 import random
 import socket
 import struct
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,35 +15,13 @@ from hunet.node.discovery import Beacons, Discovery, Sighting, StaticPeers
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.trust import AddressBook
-from tests.node.company import PATIENCE, Diary, until
+from tests.machine import needs_broadcasts, needs_multicast
+from tests.node.company import PATIENCE, Diary, free_port, until
 
 
 async def next_of(discovery: Discovery) -> Sighting:
     async with asyncio.timeout(PATIENCE):
         return await discovery.__anext__()
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
-
-
-def loopback() -> str:
-    """The loopback interface, if datagrams to a group pass over it."""
-    name = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "")
-    here = struct.pack("@4s4si", socket.inet_aton("239.255.104.117"), bytes(4), socket.if_nametoindex(name))
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
-            ear.bind(("", 0))
-            ear.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, here)
-            ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, here)
-            ear.settimeout(1.0)
-            ear.sendto(b"?", ("239.255.104.117", ear.getsockname()[1]))
-            ear.recv(1)
-    except OSError as error:
-        pytest.skip(f"this machine has no multicast on its loopback interface: {error}")
-    return name
 
 
 def test_static_peers_come_again_and_again() -> None:
@@ -79,7 +55,7 @@ def test_sightings_that_nobody_looks_at_are_forgotten() -> None:
 
 
 def test_two_see_each_other_by_beacons_and_not_themselves() -> None:
-    interface, port = loopback(), free_port()
+    interface, port = needs_multicast(), free_port(socket.SOCK_DGRAM)
 
     async def scene() -> None:
         ann, bob = (Beacons([interface], port, interval=0.01) for _ in range(2))
@@ -99,56 +75,10 @@ def test_two_see_each_other_by_beacons_and_not_themselves() -> None:
     asyncio.run(scene())
 
 
-GROUP_6 = "ff02::6875:6e65:74"
-
-
-def broadcast_ear(port: int) -> socket.socket:
-    """Hears broadcasts alone."""
-    ear = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    ear.bind(("255.255.255.255", port))
-    return ear
-
-
-def ipv6_ear(port: int, interface: int) -> socket.socket:
-    """Hears the group of beacons on one interface alone."""
-    ear = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-    ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    ear.bind((GROUP_6, port, 0, interface))
-    group = socket.inet_pton(socket.AF_INET6, GROUP_6) + struct.pack("@I", interface)
-    ear.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, group)
-    return ear
-
-
-def ears_that_hear(port: int) -> dict[str, socket.socket]:
-    """By name, the ears that hear what this machine sends: found without any code of ours."""
-    ears: dict[str, socket.socket] = {}
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth:
-        ears["broadcast"] = broadcast_ear(port)
-        mouth.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        mouth.sendto(b"probe", ("255.255.255.255", port))
-    for interface, name in socket.if_nameindex():
-        with suppress(OSError), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as mouth:
-            ears[name] = ipv6_ear(port, interface)
-            mouth.sendto(b"probe", (GROUP_6, port, 0, interface))
-    heard = {}
-    for name, ear in ears.items():
-        ear.settimeout(0.2)
-        try:
-            assert ear.recv(100) == b"probe"
-            heard[name] = ear
-        except TimeoutError:
-            ear.close()
-    return heard
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="sockets bound to a group's address are Linux's way")
 def test_beacons_also_go_by_broadcast_and_by_ipv6() -> None:
     """Wherever a datagram of the test's own is heard, beacons are heard."""
-    port = free_port()
-    ears = ears_that_hear(port)
-    if not ears:
-        pytest.skip("this machine hears neither broadcasts nor IPv6 multicasts of its own")
+    port = free_port(socket.SOCK_DGRAM)
+    ears = needs_broadcasts(port)
 
     async def scene() -> None:
         beacons = Beacons(None, port, interval=0.01)
@@ -169,7 +99,7 @@ def test_beacons_also_go_by_broadcast_and_by_ipv6() -> None:
 
 
 def test_a_beacon_says_no_more_than_it_must_and_soon_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    interface, port = loopback(), free_port()
+    interface, port = needs_multicast(), free_port(socket.SOCK_DGRAM)
     clock = [0.0]
 
     async def scene() -> None:
@@ -222,7 +152,7 @@ def test_datagrams_that_are_no_beacons_are_ignored() -> None:
 
 
 def test_an_interface_that_comes_later_is_used_and_one_that_goes_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    interface, port = loopback(), free_port()
+    interface, port = needs_multicast(), free_port(socket.SOCK_DGRAM)
     there = [(socket.if_nametoindex(interface), interface)]
     monkeypatch.setattr(socket, "if_nameindex", lambda: [*present])
     present: list[tuple[int, str]] = [(99, "nothing0")]
@@ -248,7 +178,7 @@ def test_beacons_that_cannot_be() -> None:
 
 
 def test_nodes_find_each_other_by_beacons_and_link(tmp_path: Path) -> None:
-    interface, port = loopback(), free_port()
+    interface, port = needs_multicast(), free_port(socket.SOCK_DGRAM)
 
     async def scene() -> None:
         crowd = []

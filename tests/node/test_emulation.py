@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ from typer.testing import CliRunner
 
 from hunet.cli import app
 from hunet.model import ConfigurationError, Contacts, OutputError, Publication, Subscription, Workload
-from hunet.node.emulation import Emulation, emulate, may_make_namespaces
+from hunet.node.emulation import Emulation, emulate
 from hunet.protocols.contract import Logged
 from hunet.simulation.agreement import compare
+from tests.machine import needs_namespaces
 
 PACE = 40.0
 MEETINGS = [
@@ -45,24 +44,8 @@ def test_real_nodes_deliver_what_their_protocols_say(protocol: str, tmp_path: Pa
     assert delivered
 
 
-def can_make_namespaces() -> bool:
-    """Whether this machine lets us make a namespace with a cable into it: tried by hand, without any code of ours."""
-    if not may_make_namespaces():
-        return False
-    space, ends = f"probe-{os.getpid()}", (f"pa{os.getpid()}", f"pb{os.getpid()}")
-    steps = [
-        ["ip", "netns", "add", space],
-        ["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1], "netns", space],
-    ]
-    try:
-        return all(subprocess.run(step, capture_output=True, check=False).returncode == 0 for step in steps)
-    finally:
-        subprocess.run(["ip", "link", "del", ends[0]], capture_output=True, check=False)
-        subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
-
-
-@pytest.mark.skipif("not can_make_namespaces()", reason="needs root, the command ip, and a kernel with namespaces")
 def test_devices_in_namespaces_find_each_other_by_beacons() -> None:
+    needs_namespaces()
     contacts = Contacts.from_records([("0", "1", 0, 30)])
     workload = Workload.of([Publication("m", 0, 0, "news")], [Subscription(1, "news")])
     real = asyncio.run(emulate(contacts, workload, "push", pace=10.0, namespaces=True))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
+from tests.machine import needs_proc
 from tests.node.faults import ATTACKS, attacks, cuts
 
 
@@ -15,8 +14,8 @@ def test_links_cut_in_mid_transfer_lose_nothing(tmp_path: Path) -> None:
     assert counts["acknowledged"] == counts["delivered"] > 0
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc to see a process's memory")
 def test_a_node_that_is_attacked_goes_on_serving_others(tmp_path: Path) -> None:
+    needs_proc()
     found = asyncio.run(attacks(60.0, seed=1, folder=tmp_path, most=len(ATTACKS)))
     assert found["acknowledged"] <= found["delivered"]
     assert found["MiB at most"] - found["MiB before"] < 200

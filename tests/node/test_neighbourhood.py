@@ -20,6 +20,7 @@ from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
 from hunet.node.rate_limits import BoundedDict
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.trust import AddressBook
+from tests.machine import needs_link_local
 from tests.node.company import ByHand, Diary, Neighbour, narrow, neighbour, until
 
 READY, KEEP, ASK, HAVE, LOST = (bytes([kind]) for kind in range(2, 7))
@@ -198,12 +199,7 @@ def test_a_link_that_is_cut_in_mid_transfer_leaves_nothing_half_and_comes_back(
 
 def test_link_local_addresses_can_be_dialled(tmp_path: Path) -> None:
     """As beacons over IPv6 report them, with the number of the interface behind them."""
-    table = Path("/proc/net/if_inet6")
-    rows = [row.split() for row in table.read_text().splitlines()] if table.exists() else []
-    local = [(row[0], int(row[1], 16)) for row in rows if row[0].startswith("fe80")]
-    if not local:
-        pytest.skip("no interface of this machine has an IPv6 link-local address")
-    address, interface = local[0]
+    address, interface = needs_link_local()
 
     async def scene() -> None:
         async with neighbour(tmp_path) as ann, neighbour(tmp_path, listen=("", 0)) as bob:

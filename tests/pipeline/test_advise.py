@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet import Contacts, Publication, Subscription, Workload, run, write_contacts
-from hunet.cli import main
 from hunet.model.errors import ConfigurationError
 from hunet.model.files import read_toml
 from hunet.pipeline.advice import COSTS, Advice, Goal, advice_study, judge
@@ -147,18 +145,10 @@ def test_goals_that_cannot_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_from_question_to_run(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_from_question_to_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any) -> None:
     del spark  # the session that the command finds running
     monkeypatch.chdir(tmp_path)
     crowd(Path("trace.csv"))
-
-    def hunet(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hunet", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capfd.readouterr()
 
     ask = ("advise", "trace.csv", "--within", "30min", "--messages", "20", "--topics", "2", "--quick", "--runs", "2")
     assert (

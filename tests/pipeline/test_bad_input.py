@@ -4,43 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-class Answer:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-
-@pytest.fixture
-def hunet(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """The command, in this process, so that it uses the session that is there."""
-    import typer
-
-    from hunet import cli
-    from hunet.cli.study import study
-    from hunet.cli.trace import app
-
-    whole = typer.Typer(pretty_exceptions_enable=False)
-    whole.add_typer(app, name="trace")
-    whole.command("study")(study)
-    monkeypatch.setattr(cli, "app", whole)
-
-    def call(*words: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["hunet", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        seen = capfd.readouterr()
-        return Answer(int(stop.value.code or 0), seen.out, seen.err)
-
-    return call
+pytestmark = pytest.mark.usefixtures("spark")  # the session that the command finds running
 
 
 def test_a_good_import(hunet: Any, tmp_path: Path) -> None:

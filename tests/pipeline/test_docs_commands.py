@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import shlex
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hunet import make_world, read_contacts, write_contacts
-from hunet.cli import main
 from tests.test_docs import ON_SPARK, ON_TRACES, PAGES, ROOT, blocks, name, of, pages_with, shell
 
 if TYPE_CHECKING:
@@ -34,16 +32,14 @@ def commands(what: str) -> list[str]:
 
 
 @pytest.fixture
-def hunet(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run a line of a shell that begins with hunet, in this process."""
+def shell_line(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any) -> Any:
+    """Runs a line of a shell that begins with hunet."""
     del spark  # the session that the command finds running
     monkeypatch.chdir(tmp_path)
 
     def call(line: str) -> None:
-        monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        assert not stop.value.code, line
+        answer = hunet(*shlex.split(line, comments=True)[1:])
+        assert answer.status == 0, f"{line}: {answer.err}"
 
     return call
 
@@ -51,11 +47,11 @@ def hunet(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "page", [page for page in pages_with("sh") if any(map(ON_SPARK.search, of(page, "sh")))], ids=name
 )
-def test_shell_examples_run(page: Path, hunet: Any) -> None:
+def test_shell_examples_run(page: Path, shell_line: Any) -> None:
     for block in of(page, "sh"):
         for part in re.split(r"^(hunet .*)\n", block, flags=re.MULTILINE):
             if part.startswith("hunet "):
-                hunet(part)
+                shell_line(part)
             elif part:
                 shell(part, Path())
 
@@ -74,26 +70,26 @@ def head(source: Path, target: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", commands("hunet trace import"))
-def test_traces_are_imported_as_the_pages_say(command: str, shared: Path, hunet: Any) -> None:
+def test_traces_are_imported_as_the_pages_say(command: str, shared: Path, shell_line: Any) -> None:
     trace = command.split()[3]
     [source] = (shared / "traces").rglob(trace)
     head(source, Path(trace))
-    hunet(command)
+    shell_line(command)
     assert Path("out/contacts.parquet").exists()
 
 
-def test_encounters_are_imported_as_shown(hunet: Any) -> None:
+def test_encounters_are_imported_as_shown(shell_line: Any) -> None:
     [shown] = of(ROOT / "docs" / "formats.md", "json")
     Path("ann.jsonl").write_text(shown)
-    hunet("hunet trace import ann.jsonl -o trace")
+    shell_line("hunet trace import ann.jsonl -o trace")
     assert [row[:2] for row in read_contacts("trace").records()] == [("ann", "bob")]
 
 
 @pytest.mark.slow
-def test_traces_are_analysed_as_the_pages_say(hunet: Any) -> None:
+def test_traces_are_analysed_as_the_pages_say(shell_line: Any) -> None:
     for command in commands("hunet trace pairs") + commands("hunet trace graph"):
         trace = Path(command.split()[3])
         write_contacts(make_world("waypoint", seed=1, nodes=8, duration=300), trace / "contacts.parquet")
-        hunet(command.replace("--out out", f"--out {command.split()[2]}"))
+        shell_line(command.replace("--out out", f"--out {command.split()[2]}"))
     assert Path("pairs/pairs.json").exists()
     assert Path("graph").is_dir()

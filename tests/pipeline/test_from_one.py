@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hunet import Contacts, write_contacts
-from hunet.cli import main
 from hunet.model.contact_files import read_contacts
 from hunet.model.files import read_toml
 from hunet.pipeline.one_events import Connection, contacts_of, generate_messages
@@ -99,20 +97,12 @@ FIELDS = re.findall(
 )
 
 
-@pytest.fixture
-def hunet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """The command in a folder with settings and a trace."""
+@pytest.fixture(autouse=True)
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder has settings and a trace."""
     monkeypatch.chdir(tmp_path)
     for name, text in (("default_settings.txt", DEFAULTS), ("mine.txt", MINE), ("trace.txt", TRACE)):
         Path(name).write_text(text)
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hunet", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capfd.readouterr()
-
-    return call
 
 
 def test_a_scenario_becomes_a_study(hunet: Any) -> None:

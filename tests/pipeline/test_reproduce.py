@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from hunet.cli import main
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,16 +42,10 @@ CLAIMS = """
 
 
 def test_a_paper_is_done_again(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any
 ) -> None:
     del spark  # the session that the command finds running
     monkeypatch.chdir(tmp_path)
-
-    def hunet(*words: str) -> Any:
-        monkeypatch.setattr(sys, "argv", ["hunet", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code or 0, *capfd.readouterr()
 
     assert "did you mean 'b-sub'?" in hunet("reproduce", "bsub")[2]
     assert "did you mean 'figure-9-reality'?" in hunet("reproduce", "b-sub", "--study", "figure-9-realty")[2]
