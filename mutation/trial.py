@@ -14,6 +14,7 @@ import resource
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,7 +41,6 @@ class Record:
     """One test file on the clean package."""
 
     cpu: float = 0.0
-    wall: float = 0.0
     durations: dict[str, float] = field(default_factory=dict)
     lines: dict[str, dict[int, set[str]]] = field(default_factory=dict)
     """By file of the package, as it is called in the package, and by line: the tests that came there."""
@@ -154,13 +154,12 @@ class Laboratory:
         reached = {file: found for file, one in records.items() if (found := _reached(one, mutant))}
         if not reached:
             return None
-        cost = {name: records[file].durations[name] for file, found in reached.items() for name in found}
-        first = sorted(cost, key=lambda name: (cost[name], name))
-        cpu = 3 * sum(records[file].cpu for file in reached) + 10
+        cost = {name: seconds for file in reached for name, seconds in records[file].durations.items()}
+        first = sorted(set().union(*reached.values()), key=lambda name: (cost[name], name))
         answer = package.scratch / "killer"
         answer.unlink(missing_ok=True)
-        patience = 3 * sum(records[file].wall for file in reached) + 60
-        if self._run(_try, package, self.tests, list(reached), first, rest, cpu, answer, patience=patience) == 0:
+        order = _Order(first, cost, rest, answer)
+        if self._run(_try, package, self.tests, list(reached), order, patience=3 * sum(cost.values()) + 60) == 0:
             return None
         return answer.read_text("utf-8") if answer.exists() else "a limit, or an import"
 
@@ -225,9 +224,7 @@ def _record(package: Package, tests: Path, file: str, answer: Path) -> None:
     if code not in (0, 5):  # 5: all of its tests are slow
         os._exit(code)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    made = Record(
-        sum(one.ru_utime + one.ru_stime for one in used), sum(recorder.durations.values()), recorder.durations
-    )
+    made = Record(sum(one.ru_utime + one.ru_stime for one in used), recorder.durations)
     data = measured.get_data()
     for path in data.measured_files():
         contexts = data.contexts_by_lineno(path)
@@ -240,8 +237,9 @@ def _record(package: Package, tests: Path, file: str, answer: Path) -> None:
 class _Order:
     """The tests that come to the line first, then the others or none. Writes the name of the one that fails."""
 
-    def __init__(self, first: list[str], rest: bool, answer: Path) -> None:
+    def __init__(self, first: list[str], cost: dict[str, float], rest: bool, answer: Path) -> None:
         self.place = {name: place for place, name in enumerate(first)}
+        self.cost = cost
         self.rest = rest
         self.answer = answer
 
@@ -250,15 +248,17 @@ class _Order:
         if not self.rest:
             items[:] = [item for item in items if item.nodeid in self.place]
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A test that computes three times as long as it should, and ten seconds, ends the process."""
+        limit = int(time.process_time() + 3 * self.cost.get(nodeid, 0.0)) + 10
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.answer.write_text(report.nodeid, "utf-8")
 
 
-def _try(
-    package: Package, tests: Path, files: list[str], first: list[str], rest: bool, cpu: float, answer: Path
-) -> None:
+def _try(package: Package, tests: Path, files: list[str], order: _Order) -> None:
     _prepare(package)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu), int(cpu) + 5))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    os._exit(_pytest(package, tests, files, plugin=_Order(first, rest, answer)))
+    os._exit(_pytest(package, tests, files, plugin=order))

@@ -1,0 +1,103 @@
+"""Single rules of MOPS, each on as few devices as it takes."""
+
+from __future__ import annotations
+
+from hunet.protocols.contract import ID_BYTES, Demand
+from hunet.systems.mops.contact_history import ContactHistory
+from hunet.systems.mops.exchange import CommunityExchange
+from hunet.systems.mops.interests import InterestBook, Internal
+from hunet.systems.mops.learning import Learner
+from hunet.systems.mops.mops import LocalStanding
+from hunet.systems.mops.structure import structure_of
+from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES
+from hunet.testing import Network
+from tests.systems.mops.test_mops import TWO_TOWNS, towns
+
+
+def test_a_contact_that_ends_as_the_window_begins_counts_as_a_meeting_in_it() -> None:
+    history = ContactHistory()
+    for start, end in ((0, 10), (20, 30)):
+        history.start("bob", start)
+        history.end("bob", end)
+    assert history.separations("bob", 10, 30, "inner") == [10]
+    assert history.separations("bob", 11, 30, "inner") == []
+
+
+def test_who_gives_up_decides_the_next_round() -> None:
+    alone = CommunityExchange(0, 0, {1: 0.9}, threshold=0.5, hops=2)
+    assert not alone.placed
+    alone.give_up()
+    assert alone.news().communities == ((1, (0,)),)
+
+
+def test_communities_are_told_in_order() -> None:
+    pairs = [(0, 1, 0.9), (2, 3, 0.9), (1, 2, 0.1)]
+    rows = {n: {b if a == n else a: c for a, b, c in pairs if n in (a, b)} for n in range(4)}
+    devices = {n: CommunityExchange(n, 0, rows[n], threshold=0.5, hops=1) for n in rows}
+    for _ in range(6):
+        for one, two, _ in reversed(pairs):
+            devices[one].hear(devices[two].news())
+            devices[two].hear(devices[one].news())
+    for device in devices.values():
+        told = device.news().communities
+        assert [group for _, group in told] == [(1, 0), (2, 3)]
+        assert list(told) == sorted(told)
+
+
+def test_a_broker_asks_for_what_has_weight_elsewhere() -> None:
+    book = InterestBook(2, 0.9, 0.0)
+    book.place(structure_of(tuple(TWO_TOWNS)))
+    book.hear_internal(3, Internal(3, (("none", 0.0), ("some", 0.5))))
+    assert book.carried() == ("some",)
+
+
+def test_a_peer_is_told_once_and_hellos_are_counted() -> None:
+    learner = Learner(0, threshold=0.5, hops=2, pruning=0.8, sigma=10.0, edges="both")
+    assert learner.hello(1) == ()
+    learner.begin(1, 0.0, 10.0)
+    [first] = learner.hello(1)
+    assert learner.hello(1) == ()
+    [second] = learner.hello(2)
+    assert (learner.hellos, learner.hello_bytes) == (2, first.size + second.size)
+
+
+def test_a_standing_is_as_long_as_what_it_says() -> None:
+    standing = LocalStanding(4, (1, 2), ((0, 1.0), (3, 2.0), (4, 0.0)))
+    assert standing.size == 3 * ID_BYTES + 3 * 2 * WEIGHT_BYTES
+
+
+def test_who_is_told_the_structure_says_no_hellos() -> None:
+    net = towns()
+    net[0].meet(net[1], at=1)
+    found = [node.protocol.observations(2.0) for node in net.nodes]
+    assert {(one["hellos"], one["hello_bytes"]) for one in found} == {(0, 0)}
+    assert sum(one["communities"] for one in found) == 2
+    assert sum(one["brokers"] for one in found) == 2
+    assert sum(one["decided_by_1"] for one in found) == 3  # the pairs 0-1, 0-2, 3-4; 2-3 is too loose to be a link
+    assert sum(one["decided_by_2"] for one in found) == 1
+
+
+def test_virtual_links_have_two_hops_unless_told_otherwise() -> None:
+    chain = ((0, 1, 0.9), (1, 2, 0.9), (2, 3, 0.9))
+    assert structure_of(chain).graph.hops == structure_of(chain, hops=2).graph.hops == 2
+
+
+def test_an_errand_is_forgotten_when_its_message_is_gone() -> None:
+    net = towns(default_weight=0.0)
+    net[2].subscribe("A")
+    net[2].meet(net[0], at=1)
+    net[0].meet(net[1], at=2)
+    event = net[1].publish("A", at=3, ttl=10)
+    assert net[1].protocol.errands.by(0) == event.bit
+    net[1].meet(net[0], at=20)
+    assert net[1].protocol.errands.by(0) == 0
+    assert net.packets() == []
+
+
+def test_whom_a_weighted_carrier_carries_for() -> None:
+    net = Network("k-nearest", 4)
+    net[2].subscribe("news")
+    net[3].subscribe("arts")
+    for peer in (2, 3):
+        net[1].connect(net[peer], at=1)
+    assert net[1].protocol.demand(net[1].publish("news"), 1.0) == Demand(0b100)
