@@ -17,9 +17,10 @@ from time import process_time
 from typing import Any
 
 from hunet import make_world, read_contacts
+from hunet.report.runs import Studies, tables_of
 from hunet.systems.socio_aware_overlay.detection import agreed, detect
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
-from hunet.systems.socio_aware_overlay.measures import OVERLAY, Studies, stages
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, communities_of, read, stages
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"
 STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 8, "legend.frameon": False}
@@ -55,15 +56,17 @@ def draw(results: Path, folder: Path) -> None:
     """Communities and brokers as in Fig. 11, latencies as in Fig. 12 to 14; the same results draw the same bytes."""
     import matplotlib as mpl
 
-    studies = Studies(results)
+    studies = read(results)
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        familiar = studies.communities("what-matters", hop="familiar", broker_group=True)
-        known = {"cambridge": studies.communities("table-3"), "reality": studies.communities("table-4")}
-        for name, communities in {**known, "reality-familiar": familiar}.items():
-            figure = _communities(communities or [])
+        known = {
+            name: communities_of(studies[stem]) for name, stem in (("cambridge", "table-3"), ("reality", "table-4"))
+        }
+        known["reality-familiar"] = communities_of(studies["what-matters"], hop="familiar", broker_group=True)
+        for name, communities in known.items():
+            figure = _communities(communities)
             figure.savefig(folder / f"socio-aware-overlay-{name}.svg", metadata={"Date": None})
-        figure = _latencies(results, studies)
+        figure = _latencies(studies)
         figure.savefig(folder / "socio-aware-overlay-latencies.svg", metadata={"Date": None})
 
 
@@ -110,20 +113,20 @@ def _dot(axes: Any, x: float, y: float, node: int, colour: str) -> None:
     axes.text(x, y, str(node), color="white", ha="center", va="center", fontsize=5)
 
 
-def _latencies(results: Path, studies: Studies) -> Any:
+def _latencies(studies: Studies) -> Any:
     """How many deliveries took longer: Fig. 12 by load, Fig. 13 after the first contact, Fig. 14b within and mixed."""
     from matplotlib.figure import Figure
 
     figure = Figure((9, 3), layout="constrained")
     by_load, after, mixed = figure.subplots(1, 3)
     for load, colour in ((100, BLUE), (50, ORANGE), (20, "#009e73")):
-        waits = _waits(results, studies, "table-4", "A", subscriptions=load, default_community=False)
+        waits = _waits(studies, "table-4", "A", subscriptions=load, default_community=False)
         _longer(by_load, waits, colour, f"{10 * load}/{load}")
     for loners, colour in ((True, BLUE), (False, ORANGE)):
-        waits = _waits(results, studies, "table-4", "B", subscriptions=100, default_community=loners)
+        waits = _waits(studies, "table-4", "B", subscriptions=100, default_community=loners)
         _longer(after, waits, colour, "default community" if loners else "none for loners")
     for within, colour in ((0.0, BLUE), (0.9, ORANGE)):
-        waits = _waits(results, studies, "figure-14", "A", within=within, default_community=False)
+        waits = _waits(studies, "figure-14", "A", within=within, default_community=False)
         _longer(mixed, waits, colour, "within" if within else "mix")
     for axes, label in ((by_load, "C−A"), (after, "C−B"), (mixed, "C−A")):
         axes.set(xlabel=f"{label} (units of 390 s)", ylabel="share that took longer", xscale="log", yscale="log")
@@ -139,16 +142,10 @@ def _longer(axes: Any, waits: list[float], colour: str, label: str) -> None:
     axes.plot(places, [each or float("nan") for each in share], color=colour, label=label)
 
 
-def _waits(results: Path, studies: Studies, stem: str, since: str, **axes: Any) -> list[float]:
+def _waits(studies: Studies, stem: str, since: str, **place: Any) -> list[float]:
     """How long deliveries took since they were created (A) or handed over (B), at a point of a study."""
-    runs, waits = studies.runs(stem), []
-    assert runs is not None, f"run the study {stem} first"
-    for row in runs.rows:
-        place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
-        if row["protocol"] == OVERLAY and all(place.get(name) == value for name, value in axes.items()):
-            served = stages(results / stem, row)
-            waits += [each.since_created if since == "A" else each.since_handed for each in served]
-    return waits
+    served = [each for row in studies[stem].only(OVERLAY, **place).rows for each in stages(tables_of(row))]
+    return [each.since_created if since == "A" else each.since_handed for each in served]
 
 
 if __name__ == "__main__":

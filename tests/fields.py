@@ -1,10 +1,15 @@
-"""Comparing objects by their fields, however deep: what a state must still be after it was written and read."""
+"""Comparing objects by their fields, however deep, and the tables of results row by row."""
 
 from __future__ import annotations
 
 from collections import deque
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from hunet.simulation.result import Coded
+
+if TYPE_CHECKING:
+    from hunet import Result
 
 
 def fields(thing: Any) -> dict[str, Any]:
@@ -55,3 +60,10 @@ def difference(one: Any, two: Any, outside: tuple[type, ...] = (), where: str = 
 
 def _overrides(thing: Any, method: str) -> bool:
     return getattr(type(thing), method) is not getattr(object, method)
+
+
+def rows(result: Result, table: str, *names: str) -> list[tuple[Any, ...]]:
+    """Some columns of a table, row by row; a DataFrame of it costs more than the run."""
+    columns = [result.columns[table][name] for name in names]
+    plain = [[c.names[code] for code in c.codes] if isinstance(c, Coded) else c.tolist() for c in columns]
+    return list(zip(*plain, strict=True))

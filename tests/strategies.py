@@ -20,26 +20,28 @@ SIZES = (5, 10, 20)
 """On a link of 40 bits/s these take 1, 2 and 4 s."""
 
 
-def crowd(seed: int, nodes: int = 6, ttl: bool = True, lasting: bool = False) -> Crowd:
-    """A crowd that hardly fails to deliver: 15 to 25 contacts, 8 publications, 10 subscriptions.
+def crowd(
+    seed: int, nodes: int = 6, ttl: bool = True, lasting: bool = False, topics: str = "xy", busy: int = 1
+) -> Crowd:
+    """A crowd that hardly fails to deliver: 15 to 25 contacts, 8 publications, 10 subscriptions; ``busy`` times that.
 
     ``lasting`` subscriptions last for ever; otherwise four in ten come and go.
     """
     rng = Random(seed)
     rows = []
-    for _ in range(rng.randint(15, 25)):
+    for _ in range(busy * rng.randint(15, 25)):
         a, b = rng.sample(range(nodes), 2)
         start = rng.randint(0, 30)
         rows.append((a, b, start, start + rng.randint(0, 8)))
     said = [
-        (rng.randint(0, 20), rng.randrange(nodes), rng.choice("xy"), rng.choice([None, 4, 8, 12]) if ttl else None)
-        for _ in range(8)
+        (rng.randint(0, 20), rng.randrange(nodes), rng.choice(topics), rng.choice([None, 4, 8, 12]) if ttl else None)
+        for _ in range(busy * 8)
     ]
     wanted = []
-    for _ in range(10):
+    for _ in range(busy * 10):
         first, length = float(rng.randint(0, 20)), rng.randint(0, 15)
         spell = (first, first + length) if rng.random() < 0.4 and not lasting else (-inf, inf)
-        wanted.append((rng.randrange(nodes), rng.choice("xy"), spell))
+        wanted.append((rng.randrange(nodes), rng.choice(topics), spell))
     return _crowd(nodes, rows, said, wanted)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 BENCH = Path(__file__).parents[1] / "bench"
 PICTURES = {"mops_figure", "worlds_figures"}
-SLOW = {"pipeline", "worlds_figures"}
+QUICK = {"b_sub", "mops_figure"}
 PROGRAMS = sorted(path.stem for path in BENCH.glob("*.py") if path.stem != "__main__")
 
 
@@ -21,7 +21,7 @@ def bench(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in PROGRAMS]
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in PROGRAMS]
 )
 def test_every_bench_runs(tmp_path: Path, name: str) -> None:
     if name in PICTURES:

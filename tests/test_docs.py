@@ -16,11 +16,11 @@ import pytest
 
 from hunet import Contacts, Publication, Subscription, Workload, make_world, run, write_contacts
 from hunet.cli.settings import Settings
-from hunet.model import describe, from_mapping
+from hunet.model import describe
 from hunet.pipeline.study_plan import plan_study
+from hunet.pipeline.study_run import contacts_of, simulate_run
 from hunet.simulation import Links, UniformWorkload, open_log
-from hunet.systems import studies_of, system
-from hunet.worlds import WORLDS
+from hunet.systems import PROTOCOLS, studies_of, system, systems
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -163,9 +163,6 @@ def test_settings_are_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.M
     crowd = make_world("waypoint", seed=1, nodes=10, duration=600)
     for block in of(page, "toml"):
         given = tomllib.loads(block)
-        if isinstance(given.get("world"), str):
-            from_mapping(WORLDS[given["world"]].parameters, given["parameters"])
-            continue
         for number, source in enumerate(given["contacts"] if isinstance(given.get("contacts"), list) else []):
             write_contacts(Contacts.from_records([("a", "b", number, 9)]), Path(source) / "contacts.parquet")
         if "repetitions" in given:
@@ -173,12 +170,13 @@ def test_settings_are_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.M
             continue
         write_contacts(crowd, Path(given.get("contacts", "contacts.csv")))
         Path("run.toml").write_text(block)
-        settings = Settings.from_toml(Path("run.toml"))
-        settings.contacts = settings.contacts or "contacts.csv"
-        contacts = settings.load_contacts()
-        asked = {"links": from_mapping(Links, settings.links), "crashes": settings.load_crashes(contacts)}
-        workload = settings.load_workload(contacts)
-        assert run(contacts, workload, settings.protocol, **asked, **settings.parameters).summary["created"]  # type: ignore[arg-type]
+        settings = Settings(Path("run.toml"))
+        if "world" in settings.given:
+            assert settings.plan().point.source.world
+            continue
+        settings.given.setdefault("contacts", "contacts.csv")
+        planned = settings.plan()
+        assert simulate_run(planned, contacts_of(planned)).summary["created"]
 
 
 def test_the_log_looks_as_shown(tmp_path: Path) -> None:
@@ -255,3 +253,16 @@ def test_every_metric_has_a_formula() -> None:
     counts |= {"out_of_band_packets", "out_of_band_bytes", "observed"}  # told by results.md, and nothing to compute
     for metric in set(SUMMARY) - counts:
         assert f"`{metric}`" in page, metric
+
+
+def test_the_readme_and_the_site_list_every_system_of_the_registry() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").split("## What is in it")[1].split("## ")[0]
+    for name in PROTOCOLS:
+        assert f"`{name}`" in table, f"the README does not list {name}"
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for one in systems().values():
+        if one.claims:
+            assert f"systems/{one.name}.md" in site
+            assert one.paper.split('"')[1] in " ".join(
+                (ROOT / f"docs/systems/{one.name}.md").read_text("utf-8").split()
+            )

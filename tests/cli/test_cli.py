@@ -96,6 +96,8 @@ def test_parameters_from_options_from_set_and_from_a_file(hunet: Any, trace: Pat
     generated = name["workload"]["about"]["generated"]
     assert (generated["messages"], generated["topics"], generated["ttl"]) == (9, 3, 60)
     assert (name["links"]["rate"], name["links"]["unit"], name["links"]["loss"]) == (5000, "bits/s", 0.5)
+    name = hunet("run", "--config", config, "--ttl", "1.5h", "--json").json["name"]
+    assert name["workload"]["about"]["generated"]["ttl"] == 5400
 
 
 def test_a_world_instead_of_a_file(hunet: Any) -> None:
@@ -169,8 +171,13 @@ BAD = [
     (("run", "--contacts", "{trace}", "--rate", "fast"), "write a number and one of messages/s"),
     (("run", "--contacts", "{trace}", "--crash", "b"), "write NODE@TIME"),
     (("run", "--contacts", "{trace}", "--crash", "z@5"), "crash of node 'z'"),
-    (("run", "--contacts", "{trace}", "--publications", "p.csv"), "needs both --publications and --subscriptions"),
+    (("run", "--contacts", "{trace}", "--publications", "p.csv"), "needs both publications and subscriptions"),
     (("run", "--contacts", "{trace}", "--train", "7"), "train is a share of the trace"),
+    (("run", "--contacts", "{trace}", "--world", "waypoint"), "name either --contacts or --world, not both"),
+    (("run", "--contacts", "{trace}", "--seed", "-1"), "a seed is a whole number of at least 0, not -1"),
+    (("run", "--contacts", "{trace}", "--ttl", "6x"), "--ttl 6x: write a number and one of s, min, h, d"),
+    (("demo", "--ttl", "soon"), "--ttl soon: write a number and one of s, min, h, d, such as 6h"),
+    (("demo", "--ttl", "0"), "--ttl 0: messages must live for a second or longer"),
     (("run", "--config", "missing.toml"), "missing.toml: no such file"),
     (("run", "--world", "komunity"), "no world 'komunity': did you mean 'community'?"),
     (("convert", "{trace}", "out.xlsx"), "name it .parquet, .csv or .one"),
@@ -192,17 +199,75 @@ def test_bad_input_is_one_clear_line(
     assert [path.name for path in tmp_path.iterdir()] == ["trace.csv"]
 
 
+def test_a_folder_without_a_trace_says_how_to_get_one(hunet: Any, trace: Path, tmp_path: Path) -> None:
+    empty, texts, results = tmp_path / "empty", tmp_path / "texts", tmp_path / "results"
+    empty.mkdir()
+    texts.mkdir()
+    (texts / "log.csv").write_text(trace.read_text())
+    assert hunet("run", "--contacts", trace, "--out", results).status == 0
+    for folder in (empty, texts, results):
+        answer = hunet("run", "--contacts", folder)
+        assert answer.status == 1
+        remedy = "this folder holds no trace: import a log with 'hunet trace import LOG -o FOLDER'"
+        assert answer.err == f"hunet: {folder}: {remedy}\n"
+
+
 def test_a_bad_config_is_named(hunet: Any, tmp_path: Path) -> None:
     config = tmp_path / "run.toml"
     for content, problem in {
         "contact = 'x'": "no key 'contact': did you mean 'contacts'?",
-        "links = 3": "'links' must be a table",
+        "world = {name = 'waypoint'}\nlinks = 3": "'links' must be a table",
+        "contacts = 'x'\nworld = {name = 'waypoint'}": "name either contacts or a world, not both",
+        "contacts = 'x'\ncrash = 'b'": "write each crash as a table [[crash]]",
+        "contacts = 'x'\ntrain = 'half'": "'train' is a share of the trace",
+        "repetitions = 3": "'repetitions' is for studies: run 'hunet study FILE'",
+        "contacts = ['x', 'y']": "'contacts' names several values: that is a study; run 'hunet study FILE'",
+        "contacts = 'x'\nprotocol = ['push', 'pull']": "'protocol' names several values",
+        "contacts = 'x'\n[workload]\nttl = [60, 600]": "'workload.ttl' names several values",
+        "contacts = 'x'\n[workload]\nttl = {from = 1, to = 3, step = 1}": "'workload.ttl' names several values",
         "seed = ": "is not TOML",
     }.items():
         config.write_text(content)
         answer = hunet("run", "--config", config)
         assert answer.status == 1
         assert problem in answer.err
+        assert str(config) in answer.err or "not both" in problem
+
+
+def test_values_that_are_lists_or_tables(hunet: Any, tmp_path: Path) -> None:
+    """A list of a parameter that is itself a list is one value, in the file as on the command line."""
+    config = tmp_path / "run.toml"
+    config.write_text(
+        'protocol = "socialcast"\n[parameters]\nweights = {cdc = 0.5, col = 0.5}\nsnapshots = [10, 20]\n'
+        '[world]\nname = "waypoint"\nnodes = [6]\nduration = 900\n[workload]\nmessages = 3\n'
+    )
+    name = hunet("run", "--config", config, "--json").json["name"]
+    assert name["contacts"]["nodes"] == 6
+    assert name["parameters"]["weights"] == {"cdc": 0.5, "col": 0.5}
+    assert name["parameters"]["snapshots"] == [10, 20]
+    said = ("snapshots=[30]", "weights={cdc = 1.0}", "world.seed=3", "world.nodes=7")
+    options = (word for text in said for word in ("--set", text))
+    name = hunet("run", "--config", config, *options, "--json").json["name"]
+    assert (name["parameters"]["snapshots"], name["parameters"]["weights"]) == ([30], {"cdc": 1.0})
+    assert (name["contacts"]["nodes"], name["contacts"]["about"]["seed"], name["seed"]) == (7, 3, 1)
+
+
+def test_options_win_over_the_own_table_of_a_protocol(hunet: Any, trace: Path, tmp_path: Path) -> None:
+    config = tmp_path / "elsewhere" / "run.toml"
+    config.parent.mkdir()
+    config.write_text('contacts = "no.csv"\nprotocol = "spray-and-wait"\n[parameters.spray-and-wait]\ncopies = 4\n')
+    words = ("run", "--config", config, "--contacts", trace, "--json")
+    assert hunet(*words).json["name"]["parameters"]["copies"] == 4
+    assert hunet(*words, "--set", "copies=2").json["name"]["parameters"]["copies"] == 2
+
+
+def test_a_run_needs_no_spark(trace: Path) -> None:
+    code = (
+        "import sys; from hunet.cli import main; sys.argv = ['hunet', 'run', '--contacts', sys.argv[1], '--json']\n"
+        "try: main()\nexcept SystemExit: print('pyspark' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, trace], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "False"
 
 
 def test_usage_errors_exit_with_two(hunet: Any) -> None:

@@ -220,20 +220,22 @@ async def random_frames(rng: random.Random, victim: Victim) -> None:
 async def lies_about_messages(rng: random.Random, victim: Victim) -> None:
     """Speaks of as many messages as fit, none of which exists."""
     session = await victim.link()
-    await _greet(session, {"kind": "Interests", "topics": ["news"]}, {"kind": "Seen", "messages": _ids(rng, 5000)})
+    await _greet(
+        session, {"kind": "hunet.Interests", "topics": ["news"]}, {"kind": "hunet.Seen", "messages": _ids(rng, 5000)}
+    )
     for _ in range(5):
-        await _say(session, t="control", contact=1, packet={"kind": "Have", "messages": _ids(rng, 5000)})
+        await _say(session, t="control", contact=1, packet={"kind": "hunet.Have", "messages": _ids(rng, 5000)})
     await session.close()
 
 
 async def forged_publications(rng: random.Random, victim: Victim) -> None:
     session, author = await victim.link(), Identity.new()
-    await _greet(session, {"kind": "Seen", "messages": []})
+    await _greet(session, {"kind": "hunet.Seen", "messages": []})
     await _turn(session)
     true = Publication.signed(author, "spam", rng.randbytes(1000), created=time.time(), ttl=3600.0)
     forged = bytearray(true.to_bytes())
     forged[rng.randrange(len(forged))] ^= 1
-    packet = {"kind": "Carried", "messages": [true.id], "hops": [1]}
+    packet = {"kind": "hunet.Carried", "messages": [true.id], "hops": [1]}
     await _say(session, t="data", contact=1, number=1, packet=packet, publications=[bytes(forged)])
     while True:
         await session.receive()
@@ -242,18 +244,18 @@ async def forged_publications(rng: random.Random, victim: Victim) -> None:
 async def spam(rng: random.Random, victim: Victim) -> None:
     """True publications, as many as it takes."""
     session, author = await victim.link(), Identity.new()
-    await _greet(session, {"kind": "Seen", "messages": []})
+    await _greet(session, {"kind": "hunet.Seen", "messages": []})
     await _turn(session)
     for number in range(1, 20):
         made = Publication.signed(author, "spam", rng.randbytes(20_000), created=time.time(), ttl=3600.0)
-        packet = {"kind": "Carried", "messages": [made.id], "hops": [1]}
+        packet = {"kind": "hunet.Carried", "messages": [made.id], "hops": [1]}
         await _say(session, t="data", contact=1, number=number, packet=packet, publications=[made.to_bytes()])
         await _until(session, "ack")
 
 
 async def flood(rng: random.Random, victim: Victim) -> None:
     session = await victim.link()
-    await _greet(session, {"kind": "Seen", "messages": []})
+    await _greet(session, {"kind": "hunet.Seen", "messages": []})
     await _say(session, t="ready", contact=1, awake=False)
     for _ in range(rng.randrange(3000)):
         await _say(session, t="want", contact=1)

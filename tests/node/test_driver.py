@@ -59,7 +59,7 @@ def test_variants_of_one_system_understand_each_other_and_others_are_left_in_pea
     table[0].link_up(NAMES[1])
     table.frames.clear()
     table.say(1, 0, t="greet", contact=1, version=1, protocol="push", packets=[])
-    table.say(1, 0, t="control", contact=1, packet={"kind": "Seen", "messages": []})
+    table.say(1, 0, t="control", contact=1, packet={"kind": "hunet.Seen", "messages": []})
     assert table[0].links[NAMES[1]].mute
     assert table[0].store.counters()["other protocol"] == 1
 
@@ -308,7 +308,7 @@ def ready(protocol: str = "push") -> Table:
 
 
 def data(said: Publication, encoded: bytes | None = None, **other: Any) -> dict[str, Any]:
-    packet = {"kind": "Carried", "messages": [said.id], "hops": [1]}
+    packet = {"kind": "hunet.Carried", "messages": [said.id], "hops": [1]}
     given = {"t": "data", "contact": 1, "number": 1, "packet": packet, "publications": [encoded or said.to_bytes()]}
     return given | other
 
@@ -341,7 +341,7 @@ def test_what_is_out_of_date_is_refused_and_the_rest_of_its_packet_is_not() -> N
     table.now = 500.0
     old = Publication.signed(IDENTITIES[2], "news", b"old", created=0.0, ttl=100.0)
     new = Publication.signed(IDENTITIES[2], "news", b"new", created=400.0, ttl=200.0)
-    packet = {"kind": "Carried", "messages": [old.id, new.id], "hops": [3, 7]}
+    packet = {"kind": "hunet.Carried", "messages": [old.id, new.id], "hops": [3, 7]}
     table.say(1, 0, **data(old, packet=packet, publications=[old.to_bytes(), new.to_bytes()]))
     assert table.deliveries() == [(500.0, 0, new.id, 7)]
     assert refusals(table, 0) == {"refused: expired": 1}
@@ -366,17 +366,17 @@ def test_data_out_of_turn_or_under_another_id_ends_the_link() -> None:
     for wrong in (
         data(said, other.to_bytes()),
         data(said, publications=[]),
-        data(said, packet={"kind": "Carried", "messages": [said.id], "hops": []}),
-        data(said, packet={"kind": "Carried", "messages": [said.id], "hops": [-1]}),
-        data(said, packet={"kind": "Carried", "messages": [said.id], "hops": [1 << 40]}),
-        data(said, packet={"kind": "Seen", "messages": [said.id]}),
-        data(said, packet={"kind": "Transfer", "messages": [said.id], "hops": [1], "replica": True}),
+        data(said, packet={"kind": "hunet.Carried", "messages": [said.id], "hops": []}),
+        data(said, packet={"kind": "hunet.Carried", "messages": [said.id], "hops": [-1]}),
+        data(said, packet={"kind": "hunet.Carried", "messages": [said.id], "hops": [1 << 40]}),
+        data(said, packet={"kind": "hunet.Seen", "messages": [said.id]}),
+        data(said, packet={"kind": "socialcast.Transfer", "messages": [said.id], "hops": [1], "replica": True}),
         data(said, packet={"kind": "no such thing", "messages": [said.id]}),
         {"t": "ack", "contact": 1, "number": 9, "awake": False},
         {"t": "ready", "contact": 1, "awake": False},
         {"t": "greet", "contact": 7, "version": 1, "protocol": "push", "packets": []},
-        {"t": "control", "contact": 1, "packet": {"kind": "Seen", "messages": ["not an id"]}},
-        {"t": "control", "contact": 1, "packet": {"kind": "Hello", "role": "user", "met": ["nobody"]}},
+        {"t": "control", "contact": 1, "packet": {"kind": "hunet.Seen", "messages": ["not an id"]}},
+        {"t": "control", "contact": 1, "packet": {"kind": "social-election.Hello", "role": "user", "met": ["nobody"]}},
         {"no": "sense"},
     ):
         table = ready()
@@ -392,7 +392,7 @@ def test_filters_that_no_device_makes_are_refused() -> None:
     for relay in (bytes(3), bytes([255]) * 257):
         table = Table("b-sub", initial=5, ceiling=200)
         table.meet(0, 1)
-        packet = {"kind": "Filters", "genuine": "", "relay": b64encode(relay).decode(), "truth": None}
+        packet = {"kind": "b-sub.Filters", "genuine": "", "relay": b64encode(relay).decode(), "truth": None}
         with pytest.raises(PeerError):
             table.say(1, 0, t="control", contact=1, packet=packet)
 
@@ -440,7 +440,7 @@ def test_a_flood_of_ids_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunet.node.holdings.MOST_SPOKEN_OF", 10)
     table = ready()
     ids = [f"{number:026d}".translate(str.maketrans("0189", "abcd")) for number in range(50)]
-    table.say(1, 0, t="control", contact=1, packet={"kind": "Have", "messages": ids})
+    table.say(1, 0, t="control", contact=1, packet={"kind": "hunet.Have", "messages": ids})
     assert len(table[0].messages) == 10
 
 

@@ -83,6 +83,14 @@ def test_other_values_in_the_signed_part_are_refused_though_well_signed(value: A
     assert refusal(wire.encode([part, signature])) == "malformed"
 
 
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_an_author_whose_key_is_no_key_is_refused_before_signatures_are_looked_at(length: int) -> None:
+    key = (device_key(ANN.device) + b"\0")[:length]
+    fields = wire.decode(wire.decode(hello().to_bytes())[0])
+    part = wire.encode([fields[0], key, *fields[2:]])
+    assert refusal(wire.encode([part, ANN.sign(b"hunet publication 1\0" + part)])) == "malformed"
+
+
 def test_the_two_ends_of_life() -> None:
     data = hello().to_bytes()
     assert refusal(data, now=1060.0) == "expired"

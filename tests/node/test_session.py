@@ -165,6 +165,20 @@ def test_an_end_between_frames_and_one_in_the_middle() -> None:
     asyncio.run(scene())
 
 
+def test_nothing_is_sent_once_a_session_is_being_closed() -> None:
+    async def scene() -> None:
+        async with sessions() as (ann, bob):
+            await ann.send(b"last words")
+            closing = asyncio.create_task(ann.close())
+            await asyncio.sleep(0)  # it has begun, and waits for the connection's end
+            assert await fault(ann.send(b"too late")) == "cut off"
+            assert await bob.receive() == b"last words"
+            assert await fault(bob.receive()) == "closed"
+            await closing
+
+    asyncio.run(scene())
+
+
 def test_a_send_that_is_cancelled_half_way_ends_the_session() -> None:
     async def scene() -> None:
         async with sessions() as (ann, bob):

@@ -144,6 +144,7 @@ def test_goals_that_cannot_be(tmp_path: Path) -> None:
     assert all(point.settings["parameters"]["buffer"] == "none" for point in study.points)
 
 
+@pytest.mark.slow
 def test_from_question_to_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any) -> None:
     del spark  # the session that the command finds running
     monkeypatch.chdir(tmp_path)

@@ -92,6 +92,7 @@ def finish(driver: subprocess.Popen[str]) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_nothing(cluster: Cluster, local: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
     """One worker and its executor die when some runs are done; the study ends complete, with the same bytes."""
     plan, expected = local

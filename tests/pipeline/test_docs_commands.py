@@ -68,6 +68,7 @@ def head(source: Path, target: Path) -> None:
         out.writelines(islice(lines, _LINES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", commands("hunet trace import"))
 def test_traces_are_imported_as_the_pages_say(command: str, shared: Path, shell_line: Any) -> None:
     trace = command.split()[3]
@@ -84,6 +85,7 @@ def test_encounters_are_imported_as_shown(shell_line: Any) -> None:
     assert [row[:2] for row in read_contacts("trace").records()] == [("ann", "bob")]
 
 
+@pytest.mark.slow
 def test_traces_are_analysed_as_the_pages_say(shell_line: Any) -> None:
     for command in commands("hunet trace pairs") + commands("hunet trace graph"):
         trace = Path(command.split()[3])

@@ -98,7 +98,13 @@ TRACES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "settings", "expected"), TRACES, ids=[row[0] for row in TRACES])
+QUICK = ("infocom05/contacts.Exp3.dat", "cambridge/students.one.tsv")
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "expected"),
+    [pytest.param(*row, id=row[0], marks=() if row[0] in QUICK else pytest.mark.slow) for row in TRACES],
+)
 def test_counts(
     spark: SparkSession,
     shared: Path,
@@ -138,6 +144,7 @@ def test_what_is_set_aside_is_kept(spark: SparkSession, shared: Path, tmp_path: 
     assert (mended["fates"], mended["repaired"], mended["contacts"]) == ({"kept": 3728}, 523, 3025)
 
 
+@pytest.mark.slow
 def test_extended_by_the_scan(spark: SparkSession, shared: Path, tmp_path: Path) -> None:
     """The other programs' connectivity for Cambridge: each sighting lengthened by its 600 s scan."""
     students = shared / "traces" / "cambridge" / "SR-10mins-Students"
@@ -152,6 +159,7 @@ def test_extended_by_the_scan(spark: SparkSession, shared: Path, tmp_path: Path)
     )
 
 
+@pytest.mark.slow
 def test_positions_make_the_contacts_that_nccu_published(spark: SparkSession, shared: Path, tmp_path: Path) -> None:
     """Each contact of the first day begins where two positions come to be within a step of each other.
 
@@ -171,6 +179,7 @@ def test_positions_make_the_contacts_that_nccu_published(spark: SparkSession, sh
     assert first_day <= found
 
 
+@pytest.mark.slow
 def test_rosters(spark: SparkSession, shared: Path) -> None:
     """NUS: the pair contacts that its rosters imply (importing all of them is part of the benchmark)."""
     from pyspark.sql import functions as sf

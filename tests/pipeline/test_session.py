@@ -79,6 +79,7 @@ def test_the_wrapper_drops_what_java_refuses(tmp_path: Path, monkeypatch: pytest
     assert said.splitlines() == ["-XX:-UsePerfData", "-cp", "a b", "Main", ""]
 
 
+@pytest.mark.slow
 def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     """The package's own Java is used; nothing but the answer on the terminal; no file left but the results."""
     tools, home, temporary, work = (tmp_path / name for name in ("tools", "home", "temporary", "work"))

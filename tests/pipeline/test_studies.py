@@ -105,14 +105,40 @@ def test_cases_are_laid_over_what_is_common(folder: Path) -> None:
         )
     )
     assert [point.axes for point in study.points] == [
-        {"case": "as it is"},
-        {"case": "sprayed", "parameters.copies": 2},
-        {"case": "sprayed", "parameters.copies": 4},
-        {"case": "made up"},
+        {"case": "as it is", "contacts": "trace"},
+        {"case": "sprayed", "contacts": "trace", "parameters.copies": 2},
+        {"case": "sprayed", "contacts": "trace", "parameters.copies": 4},
+        {"case": "made up", "contacts": "waypoint"},
     ]
     assert [point.settings["parameters"] for point in study.points][1] == {"buffer": 10, "copies": 2}
     assert study.points[3].source.label == "waypoint"
     assert study.points[3].settings["workload"] == {"messages": 20, "ttl": 30}
+
+
+def test_contacts_that_differ_are_axes(folder: Path) -> None:
+    def axes(text: str) -> list[dict[str, object]]:
+        return [point.axes for point in read_study(plan(folder, text)).points]
+
+    world = "[[world]]\nname = 'waypoint'\nduration = 60\n"
+    assert axes(world) == [{}]
+    assert axes(world + "nodes = [5, 6]\n") == [{"world.nodes": 5}, {"world.nodes": 6}]
+    assert axes(world + "nodes = [5, 6]\n[[world]]\nname = 'slaw'\n") == [
+        {"contacts": "waypoint", "world.duration": 60, "world.nodes": 5},
+        {"contacts": "waypoint", "world.duration": 60, "world.nodes": 6},
+        {"contacts": "slaw"},
+    ]
+    # Where only the seeds differ, contacts are told apart by their labels.
+    assert axes(world + "seed = [1, 2]\n") == [{"contacts": "waypoint seed=1"}, {"contacts": "waypoint seed=2"}]
+    # Worlds of two cases differ as those of one grid do.
+    cases = "[[case]]\nname = '{0}'\nworld = {{name = 'waypoint', nodes = {0}}}\n"
+    assert axes(cases.format(5) + cases.format(6)) == [
+        {"case": "5", "world.nodes": 5},
+        {"case": "6", "world.nodes": 6},
+    ]
+    write_contacts(Contacts.from_records([("x", "y", 0, 1)]), folder / "b" / "trace.csv")
+    two = "contacts = ['trace.csv', 'b/trace.csv']"
+    assert axes(two) == [{"contacts": "trace (0)"}, {"contacts": "trace (1)"}]
+    assert [point.source.label for point in read_study(plan(folder, two)).points] == ["trace (0)", "trace (1)"]
 
 
 def test_repetitions_share_their_seed_and_are_spawned_by_position(folder: Path) -> None:
@@ -221,6 +247,7 @@ run_study(spark_session("local[2]", memory="512m"), read_study(Path(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_study_goes_on(spark: SparkSession, folder: Path, how: signal.Signals) -> None:
     """Ctrl-C or kill -9 in the middle: no half-written result, and the same command ends it."""

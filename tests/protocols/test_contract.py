@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hunet.model import Message
-from hunet.protocols.contract import ID_BYTES, Demand, Have, Interests, Protocol, Seen
+from hunet.protocols.carrier import Have, Interests, Seen
+from hunet.protocols.contract import ID_BYTES, Demand, Protocol
 from hunet.systems import PROTOCOLS
 from hunet.testing import Pair
 

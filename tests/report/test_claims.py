@@ -12,9 +12,19 @@ import pytest
 
 from hunet.model import InputError
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, claims_table, replace_section, replace_sections
-from hunet.report.runs import Runs
-from hunet.systems.b_sub.claims import b_sub_claims, privacy_table
+from hunet.report.claims import (
+    Claim,
+    Claims,
+    Judgement,
+    claims_table,
+    percent,
+    read_claims,
+    replace_section,
+    replace_sections,
+    verdict_of_all,
+)
+from hunet.report.runs import NotRunError, Runs, Studies
+from hunet.systems.b_sub.claims import CLAIMS, INFOCOM, REALITY, privacy_table
 from hunet.systems.b_sub.claims import sections as b_sub_sections
 
 CYCLES = [4, 16, 64, 256, 1024, 4096]
@@ -31,7 +41,7 @@ def row(protocol: str, cycle: int | None, repetition: int, **changed: Any) -> di
     place = CYCLES.index(cycle) if cycle else 0
     return {
         "protocol": protocol,
-        "point": 0,
+        "point": 10 * list(DELIVERY).index(protocol) + place,
         "repetition": repetition,
         "axes": {"parameters.decay_cycle": cycle} if cycle else {},
         "name": {"result": {"contacts": {"nodes": 10}}},
@@ -66,7 +76,8 @@ def rows(**changed: Any) -> list[dict[str, Any]]:
 
 
 def test_every_claim_is_judged_by_the_numbers() -> None:
-    claims = {claim.id: claim for claim in b_sub_claims(Runs(rows()), Runs(rows(delivery_ratio=0.2)))}
+    studies = {INFOCOM: Runs(rows()), REALITY: Runs(rows(delivery_ratio=0.2))}
+    claims = {claim.id: claim for claim in CLAIMS.judged(studies)}
     assert list(claims) == [f"BS-{n}" for n in range(1, 14)]
     verdicts = {name: claim.verdict for name, claim in claims.items()}
     good = {"BS-2", "BS-3", "BS-4", "BS-5", "BS-8", "BS-9", "BS-10", "BS-11", "BS-13"}
@@ -79,11 +90,62 @@ def test_every_claim_is_judged_by_the_numbers() -> None:
 
 
 def test_results_that_contradict_the_paper_are_said_to() -> None:
-    flat = {
-        claim.id: claim.verdict for claim in b_sub_claims(Runs(rows(delivery_ratio=0.2, copies_net_delivered_avg=5.0)))
-    }
+    runs = Runs(rows(delivery_ratio=0.2, copies_net_delivered_avg=5.0))
+    flat = {claim.id: claim.verdict for claim in CLAIMS.judged({INFOCOM: runs})}
     assert (flat["BS-2"], flat["BS-3"], flat["BS-4"]) == ("not reproduced",) * 3
     assert flat["BS-11"] == "not testable"
+
+
+def test_claims_without_results_are_not_run_and_the_judge_is_not_asked() -> None:
+    claims = Claims()
+
+    @claims.add("X-1", "more is more", "here", "there")
+    def _(studies: Studies) -> Judgement:
+        return Judgement.of_all("ours", [True, len(studies) > 2], "there are too few")
+
+    @claims.add("X-2", "less is less", "here")
+    def _(studies: Studies) -> Judgement:
+        return Judgement(studies["here"].first("push", ttl=60)["axes"], "reproduced")
+
+    here, there = Runs(rows()), Runs(rows())
+    assert claims.judged({}) == [
+        Claim("X-1", "more is more", "study `here`, study `there`", "not run"),
+        Claim("X-2", "less is less", "study `here`", "not run"),
+    ]
+    assert claims.judged({"here": here, "there": there}) == [
+        Claim("X-1", "more is more", "ours", "partly", "there are too few"),
+        Claim("X-2", "less is less", "–", "not run"),  # no run of push at that place
+    ]
+    assert claims.judged({"here": here, "there": there, "more": here})[0] == Claim(
+        "X-1", "more is more", "ours", "reproduced"
+    )
+    assert "Repetitions: `here` 2. Mean" in claims.section({"here": here})
+    with pytest.raises(NotRunError):
+        here.first("push")
+
+
+def test_verdicts_of_several_parts() -> None:
+    assert verdict_of_all(["reproduced", "reproduced"]) == "reproduced"
+    assert verdict_of_all(["reproduced", "not reproduced"]) == verdict_of_all(["partly"]) == "partly"
+    assert verdict_of_all(["not reproduced", "not reproduced"]) == "not reproduced"
+
+
+def test_claims_are_read_from_a_page_as_they_were_written(tmp_path: Path) -> None:
+    page, claims = tmp_path / "page.md", [Claim("X-1", "a", "b", "partly", "c"), Claim("X-2", "a", "–", "not run")]
+    page.write_text(f"before\n{claims_table(claims)}\n\n| another | table |\n")
+    assert read_claims(page) == claims
+    page.write_text(claims_table([claims[0]]).replace("partly", "perhaps"))
+    with pytest.raises(InputError, match="no verdict but 'perhaps'"):
+        read_claims(page)
+
+
+def test_runs_are_asked_by_place() -> None:
+    runs = Runs(rows(), lambda row: {"cycle": row["axes"].get("parameters.decay_cycle", 0)})
+    assert runs.at("delivery_ratio", "b-sub", cycle=16).mean == pytest.approx(0.2205)
+    assert list(runs.by("cycle")) == [0, *CYCLES]
+    assert list(runs.only("b-sub").by("cycle")) == list(runs.along("delivery_ratio", "b-sub", "cycle")) == CYCLES
+    assert len(runs.only("b-sub", cycle=16).rows) == 2
+    assert runs.only(cycle=5).rows == []
 
 
 def test_the_privacy_table_has_a_row_for_each_cycle() -> None:
@@ -135,6 +197,12 @@ def test_repetitions_that_are_under_way_do_not_count(tmp_path: Path) -> None:
     assert runs.at("delivery_ratio", "b-sub", decay_cycle=4).mean == pytest.approx(0.1805)
 
 
+def test_results_without_a_complete_repetition_are_refused(tmp_path: Path) -> None:
+    save(tmp_path, [row("b-sub", 4, 0), row("b-sub", 16, 1)])
+    with pytest.raises(InputError, match="no repetition in which no run is missing"):
+        Runs.read(tmp_path)
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no runs"):
         Runs.read(tmp_path)
@@ -149,4 +217,5 @@ def test_intervals() -> None:
     assert Interval.of([0.5]).text() == "0.500"
     assert Interval.of([1.0, 1.0, 4.0]).text(1) == "2.0 ± 4.3"
     assert Interval.of([0.0] * 30).half == 0
+    assert (percent(Interval.of([0.25]), 1), percent(Interval.of([]))) == ("25.0 %", "–")
     assert claims_table([Claim("X-1", "a", "b", "partly", "c")]).endswith("| X-1 | a | b | partly | c |")

@@ -18,6 +18,7 @@ import hunet
 from hunet.cli.report import make_report, report
 from hunet.model import InputError
 from hunet.report.metrics import METRICS
+from hunet.report.one_reports import write_one_reports
 from hunet.report.page import write_report
 from hunet.report.study import REPORTED, StudyResults
 from tests.browser import colours, complaints, open_page
@@ -171,6 +172,21 @@ def test_parameters_of_a_world_are_axes(tmp_path: Path) -> None:
     assert (folder / "report" / "against-nodes.svg").exists()
     labels = {row["contacts"] for row in rows_of(folder / "report" / "inter-contact-times.csv")}
     assert labels == {"waypoint nodes=6", "waypoint nodes=12"}
+
+
+def test_reports_of_the_one_are_named_by_contacts_too(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        contacts = hunet.make_world("waypoint", seed=seed, nodes=6, duration=300)
+        hunet.write_contacts(contacts, tmp_path / f"day-{seed}.csv")
+    folder = real_study(
+        tmp_path / "days",
+        contacts=[str(tmp_path / f"day-{seed}.csv") for seed in (1, 2)],
+        tables=True,
+        workload={"messages": 5},
+    )
+    written = {path.name for path in write_one_reports(folder, tmp_path / "reports")}
+    assert {"push_day-1_MessageStatsReport.txt", "push_day-2_MessageStatsReport.txt"} < written
+    assert len(written) == 8
 
 
 def test_worlds_that_differ_by_their_seeds_only_are_told_apart(tmp_path: Path) -> None:

@@ -252,6 +252,16 @@ def test_counts_over_time_include_what_happens_between_contacts() -> None:
     assert series["control_packets"].tolist() == [2 * k for k in range(1, 101)]
 
 
+def test_a_subscription_from_before_the_first_event_is_there_when_it_happens_unless_it_has_ended() -> None:
+    contacts = Contacts.from_records([("0", "1", 10, 20), ("1", "2", 30, 40)])
+    for start, end, delivered in ((2.0, 15.0, 1), (2.0, 10.0, 1), (2.0, 9.0, 0), (2.0, 5.0, 0)):
+        workload = Workload.of([Publication("m", 10.0, 0, "x")], [Subscription(1, "x", start, end)])
+        assert run(contacts, workload, "push").summary["delivered"] == delivered
+    wanted = Workload.of([Publication("m", 5.0, 2, "x"), Publication("n", 32.0, 2, "x")], [Subscription(0, "x", 2.0)])
+    once = run(Contacts.from_records([("0", "1", 5, 6), ("1", "2", 30, 40)]), wanted, "b-sub", decay_cycle=100.0)
+    assert once.summary["relayed"] == 1  # the first contact, at the first instant, has told of the interest
+
+
 def test_a_workload_for_other_contacts_is_refused() -> None:
     contacts = Contacts.from_records([("a", "b", 0, 100)])
     with pytest.raises(ConfigurationError, match="publication 'm' names node 7, but the contacts have nodes 0 to 1"):

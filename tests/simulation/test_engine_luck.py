@@ -16,7 +16,7 @@ from hunet.testing import Network, Pair
 LOSS, MANY = 0.25, 2000
 
 
-class Word(Control, frozen=True, gc=False):
+class LuckWord(Control, frozen=True, gc=False):
     """One word."""
 
     said: str
@@ -35,13 +35,13 @@ class Talker(Protocol):
         self.outbox = 0
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
-        return (Word("greeting"),)
+        return (LuckWord("greeting"),)
 
     def phase(self, name: str, now: float) -> None:
-        self.driver.broadcast(Word(name))
+        self.driver.broadcast(LuckWord(name))
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        self.heard[packet.said if isinstance(packet, Word) else "data"] += 1
+        self.heard[packet.said if isinstance(packet, LuckWord) else "data"] += 1
 
     def publish(self, message: Message, now: float) -> None:
         self.outbox |= message.bit
@@ -64,8 +64,8 @@ def test_every_kind_of_packet_is_lost_alike_in_both_directions() -> None:
     pair.a.connect(pair.b, at=float(MANY))
     for node in pair.nodes:
         for _ in range(MANY):
-            node.protocol.driver.send(1 - node.node, Word("sent"))
-            node.protocol.driver.broadcast(Word("broadcast"))
+            node.protocol.driver.send(1 - node.node, LuckWord("sent"))
+            node.protocol.driver.broadcast(LuckWord("broadcast"))
             node.publish("x")
     for node in pair.nodes:
         for kind in ("greeting", "sent", "broadcast", "data"):

@@ -96,7 +96,7 @@ def test_every_event_and_action_is_written_and_replays(tmp_path: Path, name: str
         "removed", "role", "false_match", "packet",
     }  # fmt: skip
     gossip = next(e["packet"] for e in events if e.get("out") == "send")
-    assert gossip == {"kind": "Gossip", "about": "bob", "messages": ["m"], "mood": {"joy": 1.0}}
+    assert gossip == {"kind": "tests.Gossip", "about": "bob", "messages": ["m"], "mood": {"joy": 1.0}}
     assert replay(tmp_path / name) == sum("in" in event for event in events)
 
 

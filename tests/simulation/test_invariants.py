@@ -21,8 +21,7 @@ import hunet
 from hunet import Contacts, Crash, Links, Result, Workload, run
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
-from hunet.simulation.result import Coded
-from tests.fields import difference
+from tests.fields import difference, rows
 from tests.strategies import Crowd, crowd, crowds
 
 PROTOCOLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -85,13 +84,6 @@ def check(contacts: Contacts, workload: Workload, result: Result) -> None:
     deliveries_are_unique_wanted_and_alive(contacts, workload, result)
     packets_cross_open_contacts_and_carry_what_the_sender_has(contacts, workload, result)
     tables_agree_with_each_other(result)
-
-
-def rows(result: Result, table: str, *names: str) -> list[tuple[Any, ...]]:
-    """Some columns of a table, row by row; a DataFrame of it costs more than the run."""
-    columns = [result.columns[table][name] for name in names]
-    plain = [[c.names[code] for code in c.codes] if isinstance(c, Coded) else c.tolist() for c in columns]
-    return list(zip(*plain, strict=True))
 
 
 def deliveries_are_unique_wanted_and_alive(contacts: Contacts, workload: Workload, result: Result) -> None:

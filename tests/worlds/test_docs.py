@@ -26,7 +26,7 @@ def test_the_examples_in_toml_make_worlds() -> None:
     examples = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
     assert len(examples) == 2
     for example in examples:
-        assert len(make_world(example["world"], example.get("seed", 1), **example["parameters"])) > 0
+        assert len(make_world(example["world"].pop("name"), example.get("seed", 1), **example["world"])) > 0
 
 
 def test_the_examples_in_python_run() -> None:

@@ -58,7 +58,7 @@ def test_contacts_and_movement_are_written(tmp_path: Path) -> None:
 
 def test_a_file_names_the_world_and_the_command_line_wins(tmp_path: Path) -> None:
     config = tmp_path / "world.toml"
-    config.write_text('world = "waypoint"\nseed = 5\n[parameters]\nnodes = 7\nduration = 50\n')
+    config.write_text('seed = 5\nprotocol = "pull"\n[world]\nname = "waypoint"\nnodes = 7\nduration = 50\n')
     assert run("--config", str(config)).startswith("waypoint, seed 5: 7 nodes")
     assert run("waypoint", "--config", str(config), "--seed", "6", "--set", "nodes=8").startswith(
         "waypoint, seed 6: 8 nodes"
@@ -94,7 +94,9 @@ def test_what_is_wrong_is_told(arguments: list[str], words: str) -> None:
     [
         ("world = ", "is not TOML"),
         ('wrld = "slaw"', "no key 'wrld': did you mean 'world'"),
-        ('world = "slaw"\nseed = "x"', "'seed' must be of type int, not 'x'"),
+        ('world = "slaw"', r"'world' must be a table \[world\]"),
+        ('seed = "x"\n[world]\nname = "slaw"', "a seed is a whole number of at least 0, not 'x'"),
+        ('[world]\nname = "slaw"\nnodes = [10, 20]', "'world.nodes' names several values: that is a study"),
     ],
 )
 def test_bad_configuration_files(tmp_path: Path, content: str, words: str) -> None:

@@ -19,7 +19,7 @@ def demo(
     ] = None,
     messages: Annotated[int, typer.Option(min=1, help="Publications in each run.")] = 300,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each protocol.")] = 5,
-    ttl: Annotated[float, typer.Option(min=1, help="Life of a message, in seconds.")] = 3600.0,
+    ttl: Annotated[str, typer.Option(metavar="TIME", help="Life of a message: 90s, 30min, 6h, 2d.")] = "1h",
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path(
         "demo-results"
     ),
@@ -33,18 +33,23 @@ def demo(
 
     Example: hunet demo --trace contacts.csv --out mine
     """
+    from hunet.cli.settings import duration
+    from hunet.model.errors import ConfigurationError
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import plan_study
     from hunet.systems import PROTOCOLS, Scales, settings
 
+    life = duration("--ttl", ttl)
+    if life < 1:
+        raise ConfigurationError(f"--ttl {ttl}: messages must live for a second or longer")
     given: dict[str, Any] = {
         "protocol": list(PROTOCOLS),
         "repetitions": runs,
         "tables": True,  # for the figures of the page, and to watch any run
         # MOPS watches who meets whom before it begins; all others just wait for the first message.
         "train": _TRAINING,
-        "workload": {"messages": messages, "ttl": ttl, "first": _TRAINING},
+        "workload": {"messages": messages, "ttl": life, "first": _TRAINING},
     }
     span = _EIGHT_HOURS
     if trace:
@@ -54,7 +59,7 @@ def demo(
         span, given["contacts"] = last - first, str(trace.absolute())
     else:
         given["world"] = [{"name": "community"}]
-    chosen = settings(Scales(within=ttl, span=span))
+    chosen = settings(Scales(within=life, span=span))
     given["parameters"] = {each.protocol: each.parameters for each in chosen if each.purpose == "demo"}
     study = plan_study(given, Path("demo"))
     spark = spark_session(None, memory="1g", options=STUDY_OPTIONS)
@@ -69,7 +74,7 @@ def demo(
         from hunet.report.tables import print_comparison
 
         who = trace.name if trace else "100 people, 10 communities, 8 hours"
-        print_comparison(points, f"{who}; {messages} messages that live {ttl / 60:g} min; {runs} runs")
+        print_comparison(points, f"{who}; {messages} messages that live {life / 60:g} min; {runs} runs")
         from hunet.cli.report import make_report
 
         page, _ = make_report(out, contacts=[trace] if trace else [])

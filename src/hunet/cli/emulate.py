@@ -97,6 +97,7 @@ def emulate(
     from hunet.model import ConfigurationError
     from hunet.node.emulation import emulate as play
     from hunet.node.emulation import may_make_namespaces
+    from hunet.pipeline.study_run import contacts_of, workload_of
     from hunet.simulation.agreement import compare
 
     given = Settings()
@@ -111,31 +112,30 @@ def emulate(
     given.override_table("workload", {"messages": messages})
     for text in settings or []:
         given.set(text)
-    if given.links:
+    if given.given.get("links"):
         raise ConfigurationError("links of real nodes cannot be set: drop --set links")
-    met = given.load_contacts()
+    run = given.plan()
+    met, name, parameters = contacts_of(run), run.point.protocol, run.point.settings["parameters"]
     if begin is not None or end is not None:
         met = met.within(met.span[0] if begin is None else begin, met.span[1] if end is None else end)
     if busiest:
         met = met.busiest(busiest)
     if not len(met):
         raise ConfigurationError("no contacts are left: choose another part of the trace")
-    workload = given.load_workload(met)
+    workload = workload_of(run, met)
     cables = may_make_namespaces() if namespaces is None else namespaces
     patience = meeting if meeting is not None else 5.0 if cables else 2.0
     with progress_bar("emulation") as progress:
-        real = asyncio.run(
-            play(met, workload, given.protocol, given.parameters, pace=pace, namespaces=cables, progress=progress)
-        )
+        real = asyncio.run(play(met, workload, name, parameters, pace=pace, namespaces=cables, progress=progress))
     agreement = compare(
         met,
         workload,
         real.events,
         {(each.publication, each.node): each.time for each in real.deliveries},
-        given.protocol,
+        name,
         slowest=patience * pace,
         seed=seed,
-        **given.parameters,
+        **parameters,
     )
     report = _report(met, real, agreement)
     if out:

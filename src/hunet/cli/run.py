@@ -21,7 +21,7 @@ from hunet.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from hunet.cli.settings import Settings
+    from hunet.pipeline.study_plan import Run
     from hunet.simulation import Result
 
 _WRONG = "What can go wrong"
@@ -54,8 +54,8 @@ def run(
         int | None, typer.Option(rich_help_panel=SAID, show_default="10", help="Topics of a generated workload.")
     ] = None,
     ttl: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", rich_help_panel=SAID, help="Life of generated messages."),
+        str | None,
+        typer.Option(metavar="TIME", rich_help_panel=SAID, help="Life of generated messages: 90s, 30min, 6h, 2d."),
     ] = None,
     rate: Annotated[
         str | None,
@@ -103,9 +103,9 @@ def run(
 
     Example: hunet run --contacts trace.csv --protocol spray-and-wait --set copies=4 --seed 1
     """
-    from hunet.cli.settings import Settings, parse_crash
+    from hunet.cli.settings import Settings, duration, parse_crash
 
-    given = Settings.from_toml(config) if config else Settings()
+    given = Settings(config)
     given.override(
         contacts=contacts,
         world=world,
@@ -115,12 +115,14 @@ def run(
         subscriptions=subscriptions,
         train=train,
     )
-    given.override_table("workload", {"messages": messages, "topics": topics, "ttl": ttl})
+    life = duration("--ttl", ttl) if ttl else None
+    given.override_table("workload", {"messages": messages, "topics": topics, "ttl": life})
     given.override_table("links", {"loss": loss} | (_rate(rate) if rate else {}))
     for text in settings or []:
         given.set(text)
-    given.crash += [parse_crash(text) for text in crash or []]
-    result = _simulate(given, log)
+    if crash:
+        given.given["crash"] = [*given.given.get("crash", []), *map(parse_crash, crash)]
+    result = _simulate(given.plan(), log)
     if out:
         result.save(out)
     if as_json:
@@ -133,30 +135,16 @@ def run(
         print_summary(result)
 
 
-def _simulate(given: Settings, log: Path | None) -> Result:
+def _simulate(planned: Run, log: Path | None) -> Result:
     from hunet.cli.progress import progress_bar
-    from hunet.model import from_mapping
-    from hunet.simulation import Links, open_log
-    from hunet.simulation import run as simulate
+    from hunet.pipeline.study_run import contacts_of, simulate_run
+    from hunet.simulation import open_log
 
-    met = given.load_contacts()
-    workload = given.load_workload(met)
-    links, crashes = from_mapping(Links, given.links), given.load_crashes(met)
+    contacts = contacts_of(planned)
     with ExitStack() as stack:
         event_log = stack.enter_context(open_log(log)) if log else None
-        progress = stack.enter_context(progress_bar(given.protocol))
-        return simulate(
-            met,
-            workload,
-            given.protocol,
-            seed=given.seed,
-            links=links,
-            crashes=crashes,
-            train=given.train,
-            log=event_log,
-            progress=progress,
-            **given.parameters,
-        )
+        progress = stack.enter_context(progress_bar(planned.point.protocol))
+        return simulate_run(planned, contacts, log=event_log, progress=progress)
 
 
 def _rate(text: str) -> dict[str, object]:

@@ -1,39 +1,20 @@
 """What a run is told: from a TOML file, from options, from ``--set``; the command line wins over the file.
 
-A TOML file may hold everything that options can say::
-
-    contacts = "trace.csv"           # or a [world] with a name and parameters
-    protocol = "spray-and-wait"
-    seed = 1
-    [parameters]                     # the protocol's
-    copies = 4
-    [workload]                       # a generated one; or publications = "P.csv", subscriptions = "S.csv" above
-    messages = 1000
-    [links]
-    rate = 50
-    [[crash]]
-    node = "7"
-    time = 3600
-    down = 60
+The file is read as that of a study: ``hunet.pipeline.study_plan`` describes it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
-from hunet.model.files import read_toml
 
 if TYPE_CHECKING:
-    from hunet.model import Contacts, Workload
-    from hunet.simulation import Crash
+    from hunet.pipeline.study_plan import Run
 
 _TABLES = ("parameters", "workload", "links", "world")
-_PLAIN = ("contacts", "protocol", "seed", "train", "publications", "subscriptions")
-
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -50,52 +31,44 @@ def duration(option: str, text: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
-@dataclass
 class Settings:
-    """Everything that names a run, as it was given."""
+    """Everything that names a run: the keys of its file, and what options say in their place."""
 
-    contacts: str | None = None
-    protocol: str = "push"
-    seed: int = 1
-    train: float = 0.0
-    publications: str | None = None
-    subscriptions: str | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    workload: dict[str, Any] = field(default_factory=dict)
-    links: dict[str, Any] = field(default_factory=dict)
-    world: dict[str, Any] = field(default_factory=dict)
-    crash: list[dict[str, Any]] = field(default_factory=list)
-    base: Path = field(default_factory=Path)
-    """What folders that a workload names are relative to: where the file is that names them."""
+    def __init__(self, config: Path | None = None) -> None:
+        from hunet.pipeline.study_plan import read_run
 
-    @classmethod
-    def from_toml(cls, path: Path) -> Settings:
-        """Read a file; paths in it are relative to the file."""
-        given = read_toml(path)
-        known = (*_PLAIN, *_TABLES, "crash")
-        for key, value in given.items():
-            if key not in known:
-                raise InputError(path, f"no key '{key}': {did_you_mean(key, known)}")
-            if (key in _TABLES) != isinstance(value, dict):
-                raise InputError(path, f"'{key}' must {'be a table' if key in _TABLES else 'not be a table'}")
-        for key in ("contacts", "publications", "subscriptions"):
-            if key in given:
-                given[key] = str(path.parent / str(given[key]))
-        return cls(**given, base=path.parent)
+        self.config = config
+        self.given = read_run(config) if config else {}
 
-    def override(self, *, contacts: str | None, world: str | None, **plain: Any) -> None:
+    def override(self, *, contacts: str | None = None, world: str | None = None, **plain: Any) -> None:
         """Take over what was given (is not None); contacts replace a world and the other way round."""
-        for name, value in plain.items():
+        if contacts and world:
+            raise ConfigurationError("name either --contacts or --world, not both")
+        for name, value in {"contacts": contacts, **plain}.items():
             if value is not None:
-                setattr(self, name, value)
+                # Paths in the file are relative to it, those of options are not.
+                is_path = self.config and name in ("contacts", "publications", "subscriptions")
+                self.given[name] = str(Path.cwd() / value) if is_path else value
         if contacts:
-            self.contacts, self.world = contacts, {}
+            self.given.pop("world", None)
         if world:
-            self.contacts, self.world["name"] = None, world
+            self.given.pop("contacts", None)
+            self.table("world")["name"] = world
+
+    def table(self, name: str) -> dict[str, Any]:
+        """The values of a table, to be changed."""
+        table = self.given.setdefault(name, {})
+        if isinstance(table, list) and len(table) == 1:
+            table = table[0]
+        if not isinstance(table, dict):
+            raise InputError(self.config or name, f"'{name}' must be a table [{name}]")
+        return table
 
     def override_table(self, table: str, values: dict[str, Any]) -> None:
-        """The same for the values of a table."""
-        getattr(self, table).update({name: value for name, value in values.items() if value is not None})
+        """Take over what was given for the values of a table."""
+        given = {name: value for name, value in values.items() if value is not None}
+        if given:
+            self.table(table).update(given)
 
     def set(self, text: str) -> None:
         """``name=value`` for the protocol; ``workload.name=value``, ``links.``, ``world.`` for the rest."""
@@ -103,42 +76,29 @@ class Settings:
         table, dot, rest = name.partition(".")
         if dot and table not in _TABLES:
             raise ConfigurationError(f"--set {text}: no group '{table}': {did_you_mean(table, _TABLES)}")
-        (getattr(self, table) if dot else self.parameters)[rest if dot else name] = value
+        if name == "world.seed" and value.isdigit():
+            value = int(value)
+        target = self.table(table if dot else "parameters")
+        own = target.get(str(self.given.get("protocol", "push")))
+        if isinstance(own, dict):  # the protocol's own table wins over that of all protocols
+            target = own
+        target[rest if dot else name] = value
 
-    def load_contacts(self) -> Contacts:
-        """From the file or the world that was named."""
-        if self.contacts and self.world:
-            raise ConfigurationError("name either contacts or a world, not both")
-        if self.world:
-            from hunet.worlds import make_world
+    def plan(self) -> Run:
+        """The run that follows; what is wrong in the file is told with its name."""
+        from hunet.pipeline.study_plan import plan_run
 
-            given = dict(self.world)
-            if "name" not in given:
-                raise ConfigurationError("which world? Give --world NAME, or a name in the table [world]")
-            return make_world(given.pop("name"), int(given.pop("seed", self.seed)), **given)
-        if not self.contacts:
+        if not self.given.get("contacts") and not self.given.get("world"):
             raise ConfigurationError("whose contacts? Give --contacts FILE or --world NAME")
-        from hunet.model.contact_files import read_contacts
-
-        return read_contacts(self.contacts)
-
-    def load_workload(self, contacts: Contacts) -> Workload:
-        """From the files that were named, or generated."""
-        from hunet.simulation import make_workload, read_workload
-
-        if not self.publications and not self.subscriptions:
-            return make_workload(contacts, self.seed, base=self.base, **self.workload)
-        if not (self.publications and self.subscriptions):
-            raise ConfigurationError("a workload from files needs both --publications and --subscriptions")
-        if self.workload:
-            raise ConfigurationError("a workload from files takes no parameters of a generated one")
-        return read_workload(contacts, Path(self.publications), Path(self.subscriptions))
-
-    def load_crashes(self, contacts: Contacts) -> list[Crash]:
-        """Crashes with their nodes' numbers."""
-        from hunet.simulation.schedule import crashes_from
-
-        return crashes_from(self.crash, contacts)
+        if self.given.get("contacts") and self.given.get("world"):
+            raise ConfigurationError("name either contacts or a world, not both")
+        path = self.config or Path("command line")
+        try:
+            return plan_run(self.given, path)
+        except InputError as problem:
+            if self.config or problem.path != path:
+                raise
+            raise ConfigurationError(problem.problem) from None
 
 
 def split_setting(text: str) -> tuple[str, Any]:

@@ -30,7 +30,7 @@ Settings = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(help="TOML file with world, seed and a table named parameters; --set and --seed win."),
+    typer.Option(help="TOML file of a run, with a table named world and a seed; --set and --seed win."),
 ]
 Output = Annotated[
     Path | None,
@@ -127,21 +127,26 @@ for _name, _summary in _SUMMARIES.items():
 
 
 def _make(name: str | None, seed: int | None, settings: list[str] | None, config: Path | None, sinks: _Sinks) -> None:
-    from hunet.cli.settings import split_setting
+    from hunet.cli.settings import Settings, split_setting
     from hunet.model.errors import ConfigurationError
     from hunet.worlds import make_movement, write_movement
     from hunet.worlds.movement_files import format_of
 
-    named, configured_seed, parameters = _configured(config) if config else (None, None, {})
+    given = Settings(config)
+    named = given.table("world").get("name")
     if name is None and named is None:
         raise ConfigurationError(f"which world? Name one: hunet world {'|'.join(_SUMMARIES)} ...")
     if name is not None and named not in (None, name):
         raise ConfigurationError(f"{config} names the world '{named}', the command line '{name}': drop one of them")
-    parameters |= dict(split_setting(each) for each in settings or [])
-    chosen_seed = next((each for each in (seed, configured_seed) if each is not None), 1)
+    given.override(world=name or named, seed=seed)
+    given.override_table("world", dict(map(split_setting, settings or [])))
+    if seed is not None:
+        given.table("world").pop("seed", None)
+    planned = given.plan()
+    chosen = planned.point.source.named(planned.seed)
     if sinks.positions:
         format_of(sinks.positions, sinks.format)  # before the work, not after it
-    movement = make_movement(name or str(named), chosen_seed, **parameters)
+    movement = make_movement(chosen["world"], chosen["seed"], **chosen["parameters"])
     if sinks.positions:
         write_movement(movement, sinks.positions, sinks.format, step=sinks.step)
     if sinks.output or not sinks.positions:
@@ -151,21 +156,6 @@ def _make(name: str | None, seed: int | None, settings: list[str] | None, config
 
             write_contacts(contacts, sinks.output)
         _print_summary(contacts)
-
-
-def _configured(path: Path) -> tuple[str | None, int | None, dict[str, Any]]:
-    """Read the name of the world, the seed and the parameters from a TOML file."""
-    from hunet.model.errors import InputError, did_you_mean
-    from hunet.model.files import read_toml
-
-    content = read_toml(path)
-    kinds: dict[str, type] = {"world": str, "seed": int, "parameters": dict}
-    for key, value in content.items():
-        if key not in kinds:
-            raise InputError(path, f"no key '{key}': {did_you_mean(key, kinds)}")
-        if not isinstance(value, kinds[key]):
-            raise InputError(path, f"'{key}' must be of type {kinds[key].__name__}, not {value!r}")
-    return content.get("world"), content.get("seed"), content.get("parameters", {})
 
 
 def _print_summary(contacts: Contacts) -> None:

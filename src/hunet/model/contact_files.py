@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _COLUMNS = ("a", "b", "start", "end")
+_NO_TRACE = "this folder holds no trace: import a log with 'hunet trace import LOG -o FOLDER'"
 _REMEDY = "correct the record, or clean the log with 'hunet trace import'"
 
 
@@ -243,8 +244,12 @@ def _read_parquet(path: Path) -> Contacts:
 
     try:
         table = pq.read_table(path)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        if path.is_dir():
+            raise InputError(path, _NO_TRACE) from None
         raise InputError(path, f"not a readable Parquet file: {str(error).splitlines()[0]}") from None
+    if path.is_dir() and not set(_COLUMNS) <= set(table.column_names):
+        raise InputError(path, _NO_TRACE)
     for name in _COLUMNS:
         if name not in table.column_names:
             hint = did_you_mean(name, table.column_names)

@@ -21,6 +21,7 @@ import numpy as np
 
 from hunet.model.errors import ConfigurationError
 from hunet.model.intervals import Interval
+from hunet.model.run_files import complete
 from hunet.pipeline.study_plan import Study, plan_study
 from hunet.systems import Scales, protocol_class, settings
 
@@ -155,10 +156,9 @@ def judge(rows: list[dict[str, Any]], study: Study, goal: Goal) -> Advice:
     """The cheapest candidate that reaches the goal, from the rows of a study's runs."""
     goal.check()
     done: dict[int, dict[int, dict[str, Any]]] = {}
-    for row in rows:
-        if row["error"] is None and row["delivery_ratio"] is not None:
-            done.setdefault(row["point"], {})[row["repetition"]] = row
-    common = sorted(set.intersection(*(set(found) for found in done.values()))) if done else []
+    for row in complete(row for row in rows if row["error"] is None and row["delivery_ratio"] is not None):
+        done.setdefault(row["point"], {})[row["repetition"]] = row
+    common = sorted(next(iter(done.values()), {}))
     if len(common) < 2:
         raise ConfigurationError("less than two runs have something to say: more messages, topics or runs are needed")
     points = [point for point in study.points if point.number in done]

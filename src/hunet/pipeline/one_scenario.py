@@ -25,7 +25,7 @@ from hunet.model import Contacts
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 from hunet.model.files import file_in_place, folder_in_place, is_unused, write_toml
 from hunet.pipeline.one_events import Connection, OneMessage, contacts_of, generate_messages, read_events
-from hunet.pipeline.study_plan import canonical
+from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
     from hunet.pipeline.one_settings import OneSettings, Setting

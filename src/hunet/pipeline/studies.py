@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.pipeline.session import ATTEMPTS, spark_errors
-from hunet.pipeline.study_plan import Study, canonical
+from hunet.pipeline.study_plan import Study
 from hunet.pipeline.study_results import summarise_study
 from hunet.pipeline.study_run import do_run, give_up, is_done
+from hunet.pipeline.study_values import canonical
 from hunet.pipeline.tables import read_json, refuse_foreign, write_json
 
 if TYPE_CHECKING:

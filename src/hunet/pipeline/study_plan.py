@@ -1,6 +1,6 @@
-"""What a study is told, and the runs that follow, each named by all that it depends on.
+"""The files of studies and runs, and the runs that follow, each named by all that it depends on.
 
-The file has the keys of ``hunet run --config``, in which every value may also be several, and then makes a grid::
+A run is a study of one point. In the file of a study every value may also be several, and then makes a grid::
 
     contacts = ["infocom05", "trace.csv"]    # imports or contact tables; and, or instead, worlds:
     protocol = ["push", "spray-and-wait"]
@@ -19,8 +19,9 @@ The file has the keys of ``hunet run --config``, in which every value may also b
     node = "7"
     time = 3600
 
-A list is an axis of the grid; where a value is itself a list, write a list of such lists. The runs of a repetition
+A list is an axis of the grid; of a parameter that is itself a list, a list of such lists is. The runs of a repetition
 share one seed, so that all protocols and parameters of it see the same world, the same workload and the same coins.
+The ``seed`` of a run (``hunet run --config``) is used as it is.
 
 In place of ``protocol``, ``analysis = "communities"`` computes figures of the contacts alone: no devices, no messages.
 
@@ -36,25 +37,33 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import InputError, did_you_mean
-from hunet.model.files import content_hash, read_toml
+from hunet.model.files import content_hash, read_bytes, read_toml
+from hunet.pipeline.study_values import (
+    canonical,
+    check_keys,
+    list_of_tables,
+    values_of,
+    values_of_table,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Point", "Run", "Source", "Study", "canonical", "plan_study", "read_study"]
+__all__ = ["Point", "Run", "Source", "Study", "plan_run", "plan_study", "read_run", "read_study"]
 
 _PLAIN = ("contacts", "protocol", "analysis", "train", "publications", "subscriptions")
 _TABLES = ("parameters", "workload", "links")
 _STUDY = ("seed", "seeds", "repetitions", "tables")
 _CASE = (*_PLAIN, *_TABLES, "world")
 _KNOWN = (*_CASE, *_STUDY, "crash", "case")
+_NOT_OF_RUNS = ("analysis", "case", "repetitions", "seeds", "tables")
 _ANALYSED = ("contacts", "analysis", "parameters")
 """What an analysis knows, beside worlds."""
 _MOST_RUNS = 1_000_000
@@ -157,21 +166,22 @@ def read_study(path: Path, base: Path | None = None) -> Study:
 
 def plan_study(given: dict[str, Any], path: Path, base: Path | None = None) -> Study:
     """The study that such a file tells; ``path`` is where it stands, or would stand."""
+    from hunet.model.contact_files import read_contacts
+
     base = path.parent if base is None else base
-    for key in given:
-        if key not in _KNOWN:
-            raise InputError(path, f"no key '{key}': {did_you_mean(key, _KNOWN)}")
+    check_keys(path, given, _KNOWN)
     seeds, root = _seeds(path, given)
     points: list[Point] = []
-    read: dict[Path, str] = {}
+    hash_of = cache(lambda file: read_contacts(file).fingerprint)
     for name, case in _cases(path, given).items():
-        for source, protocol, settings, axes in _grid(path, base, case, read):
+        for source, protocol, settings, axes in _grid(path, base, case, hash_of):
             shown = axes if name is None else {"case": name, **axes}
             points.append(Point(len(points), source, protocol, settings, shown))
             if len(points) * len(seeds) > _MOST_RUNS:
                 raise InputError(path, f"makes more than {_MOST_RUNS} runs: use fewer values")
     _refuse_twins(path, points)
-    crash = tuple(given.get("crash", ()))
+    points = _placed(points)
+    crash = tuple(list_of_tables(path, given, "crash"))
     identity = {
         "kind": "study",
         "points": [[point.source.named(0), point.protocol, _portable(point.settings)] for point in points],
@@ -183,18 +193,33 @@ def plan_study(given: dict[str, Any], path: Path, base: Path | None = None) -> S
     return Study(points, seeds, crash, bool(given.get("tables", False)), identity)
 
 
-def canonical(value: Any) -> str:
-    """JSON in which equal values are equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+def read_run(path: Path) -> dict[str, Any]:
+    """What the file of one run says."""
+    given = read_toml(path)
+    for key in given:
+        if key in _NOT_OF_RUNS:
+            raise InputError(path, f"'{key}' is for studies: run 'hunet study FILE'")
+    check_keys(path, given, [key for key in _KNOWN if key not in _NOT_OF_RUNS])
+    return given
+
+
+def plan_run(given: dict[str, Any], path: Path) -> Run:
+    """The one run that such a file tells; its contacts are not read yet."""
+    grid = _grid(path, path.parent, given, lambda _: None)
+    point, *others = _placed([Point(0, *each) for each in itertools.islice(grid, 2)])
+    for other in others:
+        name = next(iter(point.axes), "contacts" if point.protocol == other.protocol else "protocol")
+        raise InputError(path, f"'{name}' names several values: that is a study; run 'hunet study FILE'")
+    seed = given.get("seed", 1)
+    if not _is_seed(seed):
+        raise InputError(path, f"a seed is a whole number of at least 0, not {seed!r}")
+    return Run(point, 0, seed, tuple(list_of_tables(path, given, "crash")), tables=False)
 
 
 def _cases(path: Path, given: dict[str, Any]) -> dict[str | None, dict[str, Any]]:
     """What each case says together with what the file says for all; without cases, the file as it is."""
-    cases = given.get("case", [])
-    if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
-        raise InputError(path, "write each case as a table [[case]]")
     found: dict[str | None, dict[str, Any]] = {}
-    for case in cases:
+    for case in list_of_tables(path, given, "case"):
         name = case.get("name")
         if not isinstance(name, str) or not name or name in found:
             raise InputError(path, f"every [[case]] needs a name of its own, not {name!r}")
@@ -213,24 +238,27 @@ def _cases(path: Path, given: dict[str, Any]) -> dict[str | None, dict[str, Any]
 
 
 def _grid(
-    path: Path, base: Path, given: dict[str, Any], read: dict[Path, str]
+    path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[Path], str | None]
 ) -> Iterator[tuple[Source, str, dict[str, Any], dict[str, Any]]]:
     """All points of one grid: source, protocol, settings, and the values in which points differ.
 
-    ``read`` keeps the hashes of the contact tables that were read before.
+    ``hash_of`` gives the hash of a contact table.
     """
     analysed = "analysis" in given
     common: dict[str, list[Any]] = {}
     if not analysed:
-        common = {"train": _axis(path, "train", given.get("train", 0.0))} | _workload_files(path, base, given)
+        common = {"train": values_of(path, "train", given.get("train", 0.0))} | _workload_files(path, base, given)
+        if not all(isinstance(share, (int, float)) for share in common["train"]):
+            raise InputError(path, "'train' is a share of the trace: a number from 0 to 1")
         for table in ("workload", "links"):
-            common |= {f"{table}.{name}": values for name, values in _table(path, table, given.get(table, {})).items()}
+            found = values_of_table(path, table, given.get(table, {}))
+            common |= {f"{table}.{name}": values for name, values in found.items()}
     elif unused := [key for key in (*_PLAIN, *_TABLES, "crash") if key in given and key not in _ANALYSED]:
         raise InputError(path, f"an analysis has no use for '{unused[0]}': drop it, or name a protocol")
     kind = "analysis" if analysed else "protocol"
-    names = _axis(path, kind, given.get(kind, "push"))
+    names = values_of(path, kind, given.get(kind, "push"))
     parameters = {name: _parameters(path, name, given.get("parameters", {}), analysed=analysed) for name in names}
-    for source in _sources(path, base, given, read):
+    for source in _sources(path, base, given, hash_of):
         for name in names:
             axes = {**common, **{f"parameters.{key}": values for key, values in parameters[name].items()}}
             for values in itertools.product(*axes.values()):
@@ -249,21 +277,47 @@ def _refuse_twins(path: Path, points: list[Point]) -> None:
         seen[said] = point.axes.get("case")
 
 
-def _sources(path: Path, base: Path, given: dict[str, Any], read: dict[Path, str]) -> list[Source]:
-    from hunet.model.contact_files import read_contacts
+def _placed(points: list[Point]) -> list[Point]:
+    """The points with the axes of their contacts, which depend on all contacts of the study."""
+    distinct = {id(point.source): point.source for point in points}
+    keys = {number: canonical([source.label, source.named(0)]) for number, source in distinct.items()}
+    sources = {keys[number]: source for number, source in distinct.items()}
+    if len({source.label for source in sources.values()}) < len(sources):  # the same file name in two folders
+        sources = {key: replace(each, label=f"{each.label} ({n})") for n, (key, each) in enumerate(sources.items())}
+    axes = dict(zip(sources, _axes_of_contacts(list(sources.values())), strict=True))
+    placed = ((point, keys[id(point.source)]) for point in points)
+    return [replace(point, source=sources[key], axes=axes[key] | point.axes) for point, key in placed]
 
+
+def _axes_of_contacts(sources: list[Source]) -> list[dict[str, Any]]:
+    """For each source which trace or kind of world it is, and the parameters in which worlds differ."""
+    worlds = [source.named(0)["parameters"] if source.world else {} for source in sources]
+    made = [world for world, source in zip(worlds, sources, strict=True) if source.world]
+    given = sorted({name for world in made for name in world})
+    names = [name for name in given if len({canonical(world.get(name)) for world in made}) > 1]
+    axes = [
+        {"contacts": source.world["name"] if source.world else source.label}
+        | {f"world.{name}": world[name] for name in names if name in world}
+        for source, world in zip(sources, worlds, strict=True)
+    ]
+    if len(set(map(canonical, axes))) < len(axes):
+        # Something else tells them apart, such as their seeds: then only their labels do.
+        axes = [{"contacts": source.label} for source in sources]
+    several = len({each["contacts"] for each in axes}) > 1
+    return [{name: value for name, value in each.items() if several or name != "contacts"} for each in axes]
+
+
+def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[Path], str | None]) -> list[Source]:
     sources = []
-    for name in _axis(path, "contacts", given.get("contacts", [])):
+    for name in values_of(path, "contacts", given.get("contacts", [])):
         file = base / str(name)
         label = file.name.split(".")[0] or str(name)
-        if file not in read:
-            read[file] = read_contacts(file).fingerprint
-        sources.append(Source(label, str(file.absolute()), read[file]))
+        sources.append(Source(label, str(file.absolute()), hash_of(file)))
     worlds = given.get("world", [])
     for world in worlds if isinstance(worlds, list) else [worlds]:
         if not isinstance(world, dict) or "name" not in world:
-            raise InputError(path, "a [[world]] needs a name ('hunet world' lists them)")
-        axes = _table(path, "world", world)
+            raise InputError(path, "a world is a table [world] with a name ('hunet world' lists them)")
+        axes = values_of_table(path, "world", world)
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
             varied = [f"{key}={chosen[key]}" for key in axes if len(axes[key]) > 1 and key != "name"]
@@ -271,9 +325,6 @@ def _sources(path: Path, base: Path, given: dict[str, Any], read: dict[Path, str
             sources.append(Source(" ".join([str(chosen["name"]), *varied]), world=chosen))
     if not sources:
         raise InputError(path, "names neither contacts nor a [[world]]: whose contacts shall it use?")
-    labels = [source.label for source in sources]
-    if len(set(labels)) < len(labels):  # the same file name in two folders
-        sources = [Source(f"{s.label} ({n})", s.file, s.sha256, s.world) for n, s in enumerate(sources)]
     return sources
 
 
@@ -289,6 +340,8 @@ def _check_world(path: Path, chosen: dict[str, Any]) -> None:
     for parameter in chosen:
         if parameter not in (*known, "name", "seed"):
             raise InputError(path, f"world '{name}' has no parameter '{parameter}': {did_you_mean(parameter, known)}")
+    if "seed" in chosen and not _is_seed(chosen["seed"]):
+        raise InputError(path, f"the seed of a world is a whole number of at least 0, not {chosen['seed']!r}")
 
 
 def _seeds(path: Path, given: dict[str, Any]) -> tuple[list[int], Any]:
@@ -298,29 +351,29 @@ def _seeds(path: Path, given: dict[str, Any]) -> tuple[list[int], Any]:
     if "seeds" in given:
         if "repetitions" in given or "seed" in given:
             raise InputError(path, "give either seeds, or a seed and repetitions")
-        seeds = _axis(path, "seeds", given["seeds"])
-        if not all(isinstance(seed, int) and seed >= 0 for seed in seeds) or len(set(seeds)) < len(seeds):
+        seeds = values_of(path, "seeds", given["seeds"])
+        if not all(map(_is_seed, seeds)):
             raise InputError(path, "seeds are different whole numbers of at least 0")
         return seeds, seeds
     root, repetitions = given.get("seed", 1), given.get("repetitions", 1)
-    if not isinstance(root, int) or root < 0 or not isinstance(repetitions, int) or repetitions < 1:
+    if not _is_seed(root) or not isinstance(repetitions, int) or repetitions < 1:
         raise InputError(path, "seed is a whole number of at least 0, and repetitions one of at least 1")
     spawned = np.random.SeedSequence(root).spawn(repetitions)
     return [int(each.generate_state(1, np.uint32)[0]) for each in spawned], root
 
 
+def _is_seed(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _workload_files(path: Path, base: Path, given: dict[str, Any]) -> dict[str, list[Any]]:
+    named = {key: base / str(given[key]) for key in ("publications", "subscriptions") if key in given}
+    if named and (len(named) != 2 or given.get("workload")):
+        raise InputError(path, "a workload from files needs both publications and subscriptions, and no [workload]")
     files: dict[str, list[Any]] = {}
-    for key in ("publications", "subscriptions"):
-        if key in given:
-            file = base / str(given[key])
-            try:
-                digest = hashlib.sha256(file.read_bytes()).hexdigest()
-            except OSError as error:
-                raise InputError(file, f"cannot be read: {error.strerror}") from None
-            files[key], files[f"{key}_file"] = [digest], [str(file.absolute())]
-    if files and (len(files) != 4 or given.get("workload")):
-        raise InputError(path, "a workload from files needs publications and subscriptions, and no [workload]")
+    for key, file in named.items():
+        files[key] = [hashlib.sha256(read_bytes(file)).hexdigest()]
+        files[f"{key}_file"] = [str(file.absolute())]
     return files
 
 
@@ -336,7 +389,11 @@ def _parameters(path: Path, name: Any, table: Any, *, analysed: bool) -> dict[st
         raise InputError(path, f"no analysis '{name}': {did_you_mean(str(name), ANALYSES)}")
     record = ANALYSES[name].parameters if analysed else protocol_class(str(name)).Parameters
     known = [field.name for field in msgspec.structs.fields(record)]
-    own = {key: value for key, value in table.items() if isinstance(value, dict) and "from" not in value}
+    own = {
+        key: value
+        for key, value in table.items()
+        if isinstance(value, dict) and "from" not in value and key not in known
+    }
     for key in own:
         if key not in PROTOCOLS:
             raise InputError(path, f"[parameters.{key}]: no such protocol: {did_you_mean(key, PROTOCOLS)}")
@@ -345,48 +402,7 @@ def _parameters(path: Path, name: Any, table: Any, *, analysed: bool) -> dict[st
         if key not in known:
             hint = did_you_mean(key, known)
             raise InputError(path, f"{name} has no parameter '{key}': {hint} (or use [parameters.PROTOCOL])")
-    return _table(path, "parameters", mine)
-
-
-def _table(path: Path, name: str, table: Any) -> dict[str, list[Any]]:
-    if not isinstance(table, dict):
-        raise InputError(path, f"'{name}' must be a table")
-    return {key: _axis(path, f"{name}.{key}", value) for key, value in table.items()}
-
-
-def _axis(path: Path, name: str, value: Any) -> list[Any]:
-    """The values of a key: one, those of a list, or those of a range."""
-    if isinstance(value, list):
-        if not value and name != "contacts":
-            raise InputError(path, f"'{name}' is an empty list: give at least one value")
-        if len({canonical(each) for each in value}) < len(value):
-            raise InputError(path, f"'{name}' names a value twice")
-        return value
-    if isinstance(value, dict):
-        return _range(path, name, value)
-    return [value]
-
-
-def _range(path: Path, name: str, given: dict[str, Any]) -> list[Any]:
-    import numpy as np
-
-    problem = f"'{name}': a range is {{from, to, step}} or {{from, to, count}}, if wanted with scale = \"log\""
-    if not {"from", "to"} < set(given) or set(given) - {"from", "to", "step", "count", "scale"}:
-        raise InputError(path, problem)
-    low, high = given["from"], given["to"]
-    if "count" in given:
-        space = np.geomspace if given.get("scale") == "log" else np.linspace
-        if given["count"] < 1 or (given.get("scale") == "log" and min(low, high) <= 0):
-            raise InputError(path, problem)
-        values = [float(f"{value:.12g}") for value in space(low, high, given["count"]).tolist()]
-    else:
-        step = given.get("step", 0)
-        if step <= 0 or high < low or "scale" in given:
-            raise InputError(path, problem)
-        many = int((high - low) / step + 1e-9) + 1
-        values = [float(f"{low + i * step:.12g}") for i in range(many)]
-    whole = all(isinstance(each, int) for each in given.values() if not isinstance(each, str))
-    return [int(value) if whole and value.is_integer() else value for value in values]
+    return values_of_table(path, "parameters", mine, record)
 
 
 def _settings(base: Path, chosen: dict[str, Any]) -> dict[str, Any]:

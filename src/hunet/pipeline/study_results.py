@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
-from hunet.pipeline.study_plan import Run, Study, canonical
+from hunet.model.run_files import Row, read_runs
+from hunet.pipeline.study_plan import Run, Study
+from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,23 +88,10 @@ def write_run(
         failure.unlink(missing_ok=True)
 
 
-_BROKERS = "brokers"
-"""In summary tables: how many nodes had the role of a broker, on average over a run."""
-
-
-def load_runs(folder: Path, study: Study) -> list[dict[str, Any]]:
-    """The rows of all runs of a study that have a result, in the order of its grid."""
-    import pyarrow.parquet as pq
-
-    rows = []
-    for run in sorted(study.runs(), key=lambda run: (run.point.number, run.repetition)):
-        for kind in ("runs", "failed"):
-            path = run_file(folder, run, kind)
-            if path.exists():
-                with pq.ParquetFile(path) as file:
-                    rows.append({**file.read().to_pylist()[0], "protocol": run.point.protocol})
-                break
-    return rows
+def load_runs(folder: Path, study: Study) -> list[Row]:
+    """The rows of all runs of a study that were done or failed, in the order of its grid."""
+    known = {run.key for run in study.runs()}
+    return [row for row in read_runs(folder) if row["key"] in known]
 
 
 def summarise_study(folder: Path, study: Study) -> pa.Table:
@@ -110,13 +99,13 @@ def summarise_study(folder: Path, study: Study) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    by_point: dict[int, list[dict[str, Any]]] = {}
+    by_point: dict[int, list[Row]] = {}
     for row in load_runs(folder, study):
-        row[_BROKERS] = json.loads(row["role_time"] or "{}").get("broker")
         by_point.setdefault(row["point"], []).append(row)
-    axes = sorted({name for point in study.points for name in point.axes})
+    axes = sorted({name for point in study.points for name in point.axes} - {"contacts"})
+    measures = (*metrics(), "brokers")
     columns: dict[str, list[Any]] = {name: [] for name in ("point", "contacts", "protocol", *axes, "runs", "failed")}
-    for metric in (*metrics(), _BROKERS):
+    for metric in measures:
         columns |= {f"{metric}_mean": [], f"{metric}_ci95": []}
     for point in study.points:
         rows = by_point.get(point.number, [])
@@ -125,7 +114,7 @@ def summarise_study(folder: Path, study: Study) -> pa.Table:
         said |= {"runs": len(done), "failed": len(rows) - len(done)}
         for name in axes:
             said[name] = point.axes.get(name)
-        for metric in (*metrics(), _BROKERS):
+        for metric in measures:
             found = Interval.of(row[metric] for row in done)
             said |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
         for name, value in said.items():

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import ConfigurationError, HunetError
-from hunet.pipeline.study_plan import Run, canonical
+from hunet.pipeline.study_plan import Run
 from hunet.pipeline.study_results import run_file, write_run
+from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
     from hunet.model import Contacts, Workload
@@ -34,7 +35,7 @@ def do_run(run: Run, folder: Path) -> str | None:
         if run.is_analysis:
             figures = _analyse(run, folder)
         else:
-            result = _simulate(run, folder)
+            result = simulate_run(run, _contacts(run, folder))
             if run.tables:
                 result.save(folder / "tables" / run.key)
     except HunetError as problem:
@@ -63,27 +64,40 @@ def _analyse(run: Run, folder: Path) -> dict[str, Any]:
     return analysis.compute(_contacts(run, folder), from_mapping(analysis.parameters, run.point.settings["parameters"]))
 
 
-def _simulate(run: Run, folder: Path) -> Result:
+def simulate_run(run: Run, contacts: Contacts, **watched: Any) -> Result:
+    """Do a run on its contacts; ``watched`` may have the ``log`` and the ``progress`` of ``hunet.run``."""
     from hunet.model import from_mapping
     from hunet.simulation import Links
     from hunet.simulation import run as simulate
     from hunet.simulation.schedule import crashes_from
 
     settings = run.point.settings
-    contacts = _contacts(run, folder)
     return simulate(
         contacts,
-        _workload(run, contacts),
+        workload_of(run, contacts),
         run.point.protocol,
         seed=run.seed,
         links=from_mapping(Links, settings["links"]),
         crashes=crashes_from(run.crash, contacts),
         train=float(settings["train"]),
+        **watched,
         **settings["parameters"],
     )
 
 
+def contacts_of(run: Run) -> Contacts:
+    """The contacts that a run is on, read or made."""
+    from hunet.model.contact_files import read_contacts
+    from hunet.worlds import make_world
+
+    if run.point.source.file is not None:
+        return read_contacts(run.point.source.file)
+    named = run.point.source.named(run.seed)
+    return make_world(named["world"], named["seed"], **named["parameters"])
+
+
 def _contacts(run: Run, folder: Path) -> Contacts:
+    """The same, read once by each worker process; a study keeps the contacts of its worlds."""
     source = run.point.source
     if source.file is not None and source.sha256 is not None:
         return _read(source.file, source.sha256)
@@ -121,7 +135,8 @@ def world_file(folder: Path, named: dict[str, Any]) -> Path:
     return folder / "worlds" / f"{hashlib.sha256(canonical(named).encode()).hexdigest()[:20]}.parquet"
 
 
-def _workload(run: Run, contacts: Contacts) -> Workload:
+def workload_of(run: Run, contacts: Contacts) -> Workload:
+    """The workload of a run, read or generated."""
     from hunet.simulation import make_workload, read_workload
 
     settings = run.point.settings

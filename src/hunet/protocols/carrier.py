@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members, without
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Interests, Packet, Protocol, Seen
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-__all__ = ["BufferParameters", "Carried", "Carrier"]
+__all__ = ["BufferParameters", "Carried", "Carrier", "Have", "Interests", "Seen"]
 
 
 _STRIDE = 256
@@ -40,6 +40,36 @@ class BufferParameters(Parameters, frozen=True):
         | None
     ) = None
     evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
+
+
+class Seen(Control, frozen=True, gc=False):
+    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * self.messages.bit_count()
+
+
+class Have(Control, frozen=True, gc=False):
+    """Messages that the sender has just received, told to those who are listening already."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return ID_BYTES * len(members(self.messages))
+
+
+class Interests(Control, frozen=True, gc=False):
+    """The sender's own topics, in sorted order, all of them."""
+
+    topics: tuple[Topic, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(len(topic.encode()) for topic in self.topics)
 
 
 class Carried(Data, frozen=True, gc=False):
@@ -69,6 +99,11 @@ class Carrier(Protocol):
 
     # What a protocol decides --------------------------------------------------------------------------------------
 
+    def greeting(self) -> tuple[Control, ...]:
+        """What this device tells every neighbour first; made again when ``_greeting`` is empty."""
+        seen = Seen(self.seen)
+        return (Interests(tuple(sorted(self.topics))), seen) if self.tells_interests else (seen,)
+
     def offers(self, peer: Node, now: float) -> MessageSet:
         """The messages that this neighbour may get, without regard to what it has already seen."""
         raise NotImplementedError
@@ -81,6 +116,10 @@ class Carrier(Protocol):
         """The hops of these messages after one more transmission, in the order of ``Carried``."""
         hops = self.hops
         return tuple([hops[number] + 1 for number in members(messages)])
+
+    def listeners(self, peer: Node) -> bool:
+        """Whether other neighbours than this one may be about to send this device something."""
+        return len(self.known) > (peer in self.known)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
         """Of messages that have just arrived, those to be stored, for others or for later."""
@@ -97,8 +136,7 @@ class Carrier(Protocol):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         if not self._greeting:  # it stays the same until this device sees or wants something new
-            seen = Seen(self.seen)
-            self._greeting = (Interests(tuple(sorted(self.topics))), seen) if self.tells_interests else (seen,)
+            self._greeting = self.greeting()
         return self._greeting
 
     def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
@@ -158,33 +196,34 @@ class Carrier(Protocol):
 
     # The steps ----------------------------------------------------------------------------------------------------
 
-    def _accept(self, peer: Node, packet: Data, now: float) -> None:
-        known = self.known
-        if peer in known:
-            known[peer] |= packet.messages
+    def _accept(self, peer: Node, packet: Data, now: float) -> MessageSet:
+        """Take in what a neighbour has sent, each message once; returns those that are new and have not expired."""
+        assert isinstance(packet, Carried)
+        if peer in self.known:
+            self.known[peer] |= packet.messages
         seen = packet.messages & self.seen
         new = packet.messages ^ seen if seen else packet.messages
         if not new:
-            return
+            return 0
         self._see(new)
-        if len(known) > 1:  # others could send it too: let them know that there is no need
+        if self.listeners(peer):  # they could send it too: let them know that there is no need
             self.driver.broadcast(Have(new), but=peer)
-        dead = new & self.driver.messages.dead(now)
-        if dead:
-            new ^= dead
-        assert isinstance(packet, Carried)
         mine, limit, far = self.hops, self.parameters.max_hops, 0
         for number, hops in zip(members(packet.messages), packet.hops, strict=True):
-            if new >> number & 1:
+            if not seen or new >> number & 1:
                 mine[number] = hops
                 if limit is not None and hops >= limit:
                     far |= 1 << number
+        dead = new & self.driver.messages.dead(now)
+        if dead:
+            new ^= dead
         self._deliver(new)
         keep = self.keeps(new, packet)
         if far:
             keep = without(keep, far)
         if keep:
             self._store(keep, now)
+        return new
 
     def _see(self, new: MessageSet) -> None:
         self.seen |= new

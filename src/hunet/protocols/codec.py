@@ -5,12 +5,16 @@ inside tuples, dictionaries and records, is read from the annotations of the pac
 ``NodeSet``, ``PerMessage``), so a new packet needs no code here. Two drivers number the same messages differently: what
 stands ``PerMessage`` beside a set is put into the order of the reader's numbers.
 
+A packet's *kind* is ``<system>.<class>``, so that packets of two systems may have the same class name:
+``b-sub.Filters`` for a system of hunet, ``hunet.Seen`` for what systems share, ``package.Rumour`` for a class of
+another package.
+
 >>> from hunet.model import Catalogue
->>> from hunet.protocols.contract import Seen
+>>> from hunet.protocols.carrier import Seen
 >>> messages = Catalogue()
 >>> sent = Seen(messages.add("m1", "news", publisher=0, created=0.0).bit)
 >>> encode(sent, messages, ["ann"])
-{'kind': 'Seen', 'messages': ['m1']}
+{'kind': 'hunet.Seen', 'messages': ['m1']}
 >>> decode(encode(sent, messages, ["ann"]), messages, {"ann": 0}) == sent
 True
 """
@@ -23,7 +27,7 @@ from typing import Protocol as StructuralType
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, members
+from hunet.model import Catalogue, ConfigurationError, Message, MessageSet, members
 from hunet.protocols.contract import Packet
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ def encode(
             return [outside(each, part) for each, part in zip(value, _parts(inner, len(value)), strict=True)]
         return msgspec.to_builtins(value)
 
-    plain: dict[str, Any] = {"kind": type(packet).__name__}
+    plain: dict[str, Any] = {"kind": _kind(type(packet))}
     for field, hint in _fields(type(packet)).items():
         plain[field] = outside(getattr(packet, field), hint)
     return plain
@@ -100,6 +104,8 @@ def decode(
             return tuple(inside(each, part) for each, part in zip(value, _parts(inner, len(value)), strict=True))
         return msgspec.convert(value, hint)
 
+    if plain["kind"] not in _kinds():
+        _kinds.cache_clear()  # its class may have been imported since
     kind = _kinds()[plain["kind"]]
     return kind(**{field: inside(plain[field], hint) for field, hint in _fields(kind).items()})
 
@@ -144,11 +150,27 @@ def _parts(inner: tuple[Any, ...], many: int) -> tuple[Any, ...]:
     return inner[:1] * many if inner[-1] is Ellipsis else inner
 
 
+@cache
+def _kind(packet: type[Packet]) -> str:
+    """The kind of a class of packets."""
+    package, *parts = packet.__module__.split(".")
+    system = parts[1].replace("_", "-") if package == "hunet" and parts[0] == "systems" else package
+    return f"{system}.{packet.__name__}"
+
+
+@cache
 def _kinds() -> dict[str, type[Packet]]:
+    """All classes of packets by kind. Building it takes longer than decoding a packet, hence the cache."""
     kinds: dict[str, type[Packet]] = {}
-    waiting = [Packet]
-    while waiting:
-        kind = waiting.pop()
-        waiting.extend(kind.__subclasses__())
-        kinds[kind.__name__] = kind
+    classes = [Packet]
+    for each in classes:
+        classes.extend(each.__subclasses__())
+        other = kinds.setdefault(_kind(each), each)
+        # A class that is defined again, as in a notebook, takes the place of the earlier one.
+        if (other.__module__, other.__qualname__) != (each.__module__, each.__qualname__):
+            raise ConfigurationError(
+                f"two packets are of the kind '{_kind(each)}', one in {other.__module__} and one in "
+                f"{each.__module__}: rename one of the classes"
+            )
+        kinds[_kind(each)] = each
     return kinds

@@ -39,7 +39,7 @@ from typing import Protocol as StructuralType
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Parameters, Topic, members
+from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Parameters, Topic
 
 if TYPE_CHECKING:
     from random import Random
@@ -53,12 +53,9 @@ __all__ = [
     "Demand",
     "Driver",
     "Experiment",
-    "Have",
-    "Interests",
     "Logged",
     "Packet",
     "Protocol",
-    "Seen",
 ]
 
 ID_BYTES = 8
@@ -101,36 +98,6 @@ class Data(Packet, frozen=True, gc=False):
     """Messages on their way; their sizes are the driver's to know. Systems add what their copies carry."""
 
     messages: MessageSet
-
-
-class Seen(Control, frozen=True, gc=False):
-    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * self.messages.bit_count()
-
-
-class Have(Control, frozen=True, gc=False):
-    """Messages that the sender has just received, told to those who are listening already."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * len(members(self.messages))
-
-
-class Interests(Control, frozen=True, gc=False):
-    """The sender's own topics, in sorted order, all of them."""
-
-    topics: tuple[Topic, ...]
-
-    @property
-    def size(self) -> int:
-        return sum(len(topic.encode()) for topic in self.topics)
 
 
 class Logged(NamedTuple):

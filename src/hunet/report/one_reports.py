@@ -70,7 +70,8 @@ def _runs(results: Path) -> list[_Run]:
     found = []
     for row in runs.rows:
         axes = dict(row["axes"])
-        words = [axes.pop("case", None) or row["protocol"], *(f"{key.split('.')[-1]}{axes[key]}" for key in axes)]
+        words = [axes.pop("case", row["protocol"]), *([axes.pop("contacts")] if "contacts" in axes else [])]
+        words += [f"{key.split('.')[-1]}{axes[key]}" for key in axes]
         words += [f"run{row['repetition'] + 1}"] if runs.repetitions > 1 else []
         found.append(_Run(results / "tables" / row["key"], re.sub(r"[^\w.+-]+", "-", "_".join(words))))
     return found

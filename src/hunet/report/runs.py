@@ -2,76 +2,94 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from hunet.model import InputError
 from hunet.model.intervals import Interval
+from hunet.model.run_files import complete, read_runs
 
-Metric = str | Callable[[dict[str, Any]], float | None]
+Row = dict[str, Any]
+"""A run: the columns of its summary, its name, its ``place`` in the study and the ``folder`` of the study."""
+Metric = str | Callable[[Row], float | None]
 """A column of a run, or a function of its row; None where a run has none."""
+
+
+class NotRunError(LookupError):
+    """There is no run at a place of a study."""
+
+
+def axes_of(row: Row) -> Row:
+    """Where a run stands: the values of the axes, by the last part of their names."""
+    return {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
+
+
+def tables_of(row: Row) -> Path:
+    """The folder of a run's own tables, if the study kept them."""
+    return Path(row["folder"] / "tables" / row["key"])
 
 
 class Runs:
     """The runs of a study, to be asked for metrics."""
 
-    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self.rows = list(rows)
+    def __init__(self, rows: Iterable[Row], place: Callable[[Row], Row] = axes_of) -> None:
+        """``place`` tells where a run stands: what it is asked for by, as in ``runs.at("relayed", "push", ttl=60)``."""
+        self.rows = [row if "place" in row else {**row, "place": place(row)} for row in rows]
 
     @classmethod
-    def read(cls, folder: Path | str) -> Runs:
+    def read(cls, folder: Path | str, place: Callable[[Row], Row] = axes_of) -> Runs:
         """From the folder that ``hunet study`` wrote; repetitions that are not complete are left out."""
-        import pyarrow.parquet as pq
-
-        folder = Path(folder)
-        rows = []
-        for path in sorted(folder.glob("runs/protocol=*/*.parquet")):
-            with pq.ParquetFile(path) as file:
-                row = file.read().to_pylist()[0]
-            row["protocol"] = path.parent.name.removeprefix("protocol=")
-            for column in ("axes", "name", "observed"):
-                row[column] = json.loads(row[column])
-            rows.append(row)
-        if not rows:
+        done = [row for row in read_runs(folder) if row.get("error") is None]
+        if not done:
             raise InputError(folder, "holds no runs of a study: run 'hunet study FILE.toml -o FOLDER' first")
-        # A repetition that is under way would have some protocols judged on other seeds than the rest.
-        done = Counter(row["repetition"] for row in rows)
-        complete = [row for row in rows if done[row["repetition"]] == max(done.values())]
-        return cls(sorted(complete, key=lambda row: (row["point"], row["repetition"])))
+        rows = complete(done)
+        if not rows:
+            raise InputError(folder, "has no repetition in which no run is missing: run the same 'hunet study' again")
+        return cls([{**row, "folder": Path(folder)} for row in rows], place)
 
     @property
     def repetitions(self) -> int:
         """How many repetitions there are."""
         return len({row["repetition"] for row in self.rows})
 
-    def values(self, metric: Metric, protocol: str, **axes: Any) -> list[float]:
-        """A metric in all runs of a protocol at a point of the grid; axes by the last part of their names."""
-        found = []
-        for row in self.rows:
-            place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
-            if row["protocol"] == protocol and all(place.get(name) == value for name, value in axes.items()):
-                value = row[metric] if isinstance(metric, str) else metric(row)
-                if value is not None:
-                    found.append(float(value))
-        return found
+    def only(self, protocol: str | None = None, **place: Any) -> Runs:
+        """The runs of a protocol (or all) at a place of the grid."""
+        return Runs(
+            row
+            for row in self.rows
+            if protocol in (None, row["protocol"]) and all(row["place"].get(name) == at for name, at in place.items())
+        )
 
-    def at(self, metric: Metric, protocol: str, **axes: Any) -> Interval:
+    def first(self, protocol: str | None = None, **place: Any) -> Row:
+        """The first run at a place, where all are the same."""
+        found = self.only(protocol, **place).rows
+        if not found:
+            raise NotRunError
+        return found[0]
+
+    def values(self, metric: Metric, protocol: str, **place: Any) -> list[float]:
+        """A metric in all runs of a protocol at a place."""
+        rows = self.only(protocol, **place).rows
+        found = [row[metric] if isinstance(metric, str) else metric(row) for row in rows]
+        return [float(value) for value in found if value is not None]
+
+    def at(self, metric: Metric, protocol: str, **place: Any) -> Interval:
         """The mean of a metric over repetitions, with its confidence interval."""
-        return Interval.of(self.values(metric, protocol, **axes))
+        return Interval.of(self.values(metric, protocol, **place))
+
+    def by(self, axis: str) -> dict[Any, Runs]:
+        """The runs by their place on an axis, in order."""
+        places = {row["place"][axis] for row in self.rows if axis in row["place"]}
+        return {place: self.only(**{axis: place}) for place in sorted(places)}
 
     def along(self, metric: Metric, protocol: str, axis: str) -> dict[Any, Interval]:
         """A metric along an axis of the grid, in order."""
-        places = {
-            value
-            for row in self.rows
-            if row["protocol"] == protocol
-            for name, value in row["axes"].items()
-            if name.rpartition(".")[2] == axis
-        }
-        return {place: self.at(metric, protocol, **{axis: place}) for place in sorted(places)}
+        return {place: part.at(metric, protocol) for place, part in self.only(protocol).by(axis).items()}
+
+
+Studies = dict[str, Runs]
+"""The studies of a system that have results, by the name of their files."""
 
 
 def has_runs(folder: Path) -> bool:
@@ -79,6 +97,6 @@ def has_runs(folder: Path) -> bool:
     return any(folder.glob("runs/protocol=*/*.parquet"))
 
 
-def read_studies(results: Path, names: Iterable[str]) -> dict[str, Runs]:
-    """The studies of a system that have results, each in a folder named as its file."""
-    return {name: Runs.read(results / name) for name in names if has_runs(results / name)}
+def read_studies(results: Path, names: Iterable[str], place: Callable[[Row], Row] = axes_of) -> Studies:
+    """The studies that have results, each in a folder named as its file."""
+    return {name: Runs.read(results / name, place) for name in names if has_runs(results / name)}

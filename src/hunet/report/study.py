@@ -7,16 +7,12 @@ contacts, workload, links, all that is not theirs to choose.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from hunet.model import InputError
+from hunet.model.run_files import Row
 from hunet.report.metrics import METRICS, Metric
 from hunet.report.runs import Runs
-
-Row = dict[str, Any]
-
 
 REPORTED = tuple(
     METRICS[name]
@@ -37,28 +33,8 @@ class StudyResults:
         if not (folder / "study.json").exists():
             raise InputError(folder, "is not the folder of a study: it has no study.json")
         self.rows, self.repetitions = runs.rows, runs.repetitions
-        for row in self.rows:
-            row["brokers"] = json.loads(row["role_time"] or "{}").get("broker")
-        self.axes = self._axes()
-
-    def _axes(self) -> list[str]:
-        """The names of all that differs between points; parameters of a world are found among the contacts."""
-        sources = {label: row["name"]["contacts"] for label, row in self.sources().items()}
-        whose = {label: str(named.get("world", label)) for label, named in sources.items()}
-        differs = _differing([named.get("parameters", {}) for named in sources.values() if "world" in named])
-        values = {
-            label: {f"world.{key}": named["parameters"][key] for key in differs if key in named.get("parameters", {})}
-            for label, named in sources.items()
-        }
-        if len({json.dumps([whose[label], values[label]]) for label in sources}) < len(sources):
-            # Something else tells them apart, such as their seeds: then only their labels do.
-            whose, values = {label: label for label in sources}, {label: {} for label in sources}
-        for row in self.rows:
-            row["axes"] |= values[row["contacts"]]
-            if len(set(whose.values())) > 1:
-                row["axes"]["contacts"] = whose[row["contacts"]]
         names = {axis for row in self.rows for axis in row["axes"]}
-        return sorted(names, key=lambda axis: (axis != "contacts", axis))
+        self.axes = sorted(names, key=lambda axis: (axis != "contacts", axis))
 
     def sources(self) -> dict[str, Row]:
         """The first run on each trace or world, by its label."""
@@ -111,12 +87,6 @@ class StudyResults:
     def has_tables(self) -> bool:
         """Whether the study kept the tables of all runs."""
         return all(self.tables(row) for row in self.rows)
-
-
-def _differing(given: list[dict[str, Any]]) -> list[str]:
-    """The keys that do not have the same value everywhere."""
-    keys = sorted({key for each in given for key in each})
-    return [key for key in keys if len({json.dumps(each.get(key)) for each in given}) > 1]
 
 
 def short(axis: str) -> str:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from hunet.model.run_files import Row
     from hunet.report.crowd import Crowd
-    from hunet.report.study import Row
 
 _DRAWN = ("delivery_ratio", "latency_avg", "overhead_ratio", "hopcount_avg", "buffer_avg", "brokers")
 _MOST_SERIES = len(STYLES)

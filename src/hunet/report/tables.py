@@ -65,6 +65,7 @@ def print_study(points: list[dict[str, Any]], title: str = "") -> None:
     """The rows of a study's summary table: where they differ, and what came out."""
     axes = [name for name in points[0] if name not in ("point", "runs", "failed") and not _is_metric(name)]
     shown = [axis for axis in axes if axis == "protocol" or len({str(point[axis]) for point in points}) > 1]
+    shown = [axis for axis in shown if not axis.startswith("world.")]  # the name of the contacts says them
     rows = []
     for point in points:
         found = {}

@@ -4,7 +4,7 @@ The first line is the run's name and its nodes, then one line per message, then 
 time, the node, and either ``in`` (what the protocol was told) or ``out`` (what it did in answer):
 
     {"t": 20.0, "node": "1", "in": "link_up", "peer": "2"}
-    {"t": 20.0, "node": "1", "out": "greeting", "packet": {"kind": "Seen", "messages": ["m0"]}}
+    {"t": 20.0, "node": "1", "out": "greeting", "packet": {"kind": "hunet.Seen", "messages": ["m0"]}}
 
 Since what a protocol does is a function of what it is shown, the log can be replayed without a simulator:
 :func:`replay` shows the same events to new protocol objects and demands the same actions, line by line.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -112,7 +111,7 @@ def run(
     engine.start()
     schedule = Schedule(contacts, workload, crashes, (begin, end), train)
     for subscription in workload.subscriptions:
-        if subscription.start == -inf:
+        if subscription.start < begin <= subscription.end:
             engine.subscribe(subscription.node, subscription.topic)
     steps = np.linspace(begin, end, SERIES_STEPS + 1)
     control = play(engine, schedule, steps[1:].tolist(), progress)

@@ -137,10 +137,10 @@ class Schedule:
         for i, said in enumerate(workload.publications):
             self._actions.append((said.time, Rank.PUBLISH, "publish", (i,)))
         for wanted in workload.subscriptions:
-            if wanted.start != -inf:
-                self._actions.append((max(wanted.start, begin), Rank.SUBSCRIBE, "subscribe", wanted[:2]))
-            if wanted.end != inf:
-                self._actions.append((max(wanted.end, begin), Rank.UNSUBSCRIBE, "unsubscribe", wanted[:2]))
+            if wanted.start >= begin:  # what began before is there from the start
+                self._actions.append((wanted.start, Rank.SUBSCRIBE, "subscribe", wanted[:2]))
+            if begin <= wanted.end < inf:
+                self._actions.append((wanted.end, Rank.UNSUBSCRIBE, "unsubscribe", wanted[:2]))
         for crash in crashes:
             self._actions.append((crash.time, Rank.CRASH, "crash", (crash.node,)))
             # A device that is down for no time comes back in the very moment of its crash.

@@ -86,7 +86,7 @@ def test_b_sub_pull_tells_of_nobody_else() -> None:
     ann.subscribe("x")
     ann.meet(bob, at=1)
     assert bob.protocol.watch.relayed.value("x") == 5
-    assert bob.protocol.greeting().truth == Truth((), {})
+    assert bob.protocol.greeting()[0].truth == Truth((), {})
 
 
 def test_exact_counters_reach_255() -> None:

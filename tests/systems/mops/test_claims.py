@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import hunet.systems.mops
-from hunet.report.claims import replace_sections
-from hunet.systems.mops.claims import SCHEMES, mops_claims, sections
+from hunet.report.claims import Claim, replace_sections
+from hunet.systems.mops.claims import CLAIMS, SCHEMES, read, sections
 from tests.report.test_claims import save
 
 DAY = 86_400
@@ -101,8 +101,12 @@ def stored(folder: Path, studies: dict[str, list[dict[str, Any]]]) -> Path:
     return folder
 
 
+def judged(folder: Path, studies: dict[str, list[dict[str, Any]]]) -> list[Claim]:
+    return CLAIMS.judged(read(stored(folder, studies)))
+
+
 def test_every_claim_can_be_reproduced(tmp_path: Path) -> None:
-    claims = mops_claims(stored(tmp_path, as_the_paper_has_it()))
+    claims = judged(tmp_path, as_the_paper_has_it())
     assert [claim.id for claim in claims] == [f"MO-{number}" for number in range(1, 12)]
     assert {claim.id: claim.verdict for claim in claims if claim.verdict != "reproduced"} == {}
 
@@ -113,7 +117,7 @@ def test_results_that_contradict_the_paper_are_said_to(tmp_path: Path) -> None:
         for one in rows:
             one.update(utility=0.9 if one["protocol"] == "push" else 0.5, efficiency=0.1, relayed=7, latency_avg=1.0)
             one["observed"].update(communities=1.0, decided_by_1=50.0, decided_by_2=50.0)
-    claims = {claim.id: claim for claim in mops_claims(stored(tmp_path, studies))}
+    claims = {claim.id: claim for claim in judged(tmp_path, studies)}
     wrong = ("MO-2", "MO-3", "MO-5", "MO-6", "MO-7", "MO-10", "MO-11")
     assert {name: claims[name].verdict for name in wrong} == dict.fromkeys(wrong, "not reproduced")
     assert all(claim.why for claim in claims.values() if claim.verdict == "not reproduced")
@@ -128,7 +132,7 @@ def test_results_that_contradict_the_paper_are_said_to(tmp_path: Path) -> None:
 
 def test_claims_without_results_are_not_run(tmp_path: Path) -> None:
     studies = {"figure-11": as_the_paper_has_it()["figure-11"]}
-    claims = {claim.id: claim.verdict for claim in mops_claims(stored(tmp_path, studies))}
+    claims = {claim.id: claim.verdict for claim in judged(tmp_path, studies)}
     assert claims.pop("MO-10") == "reproduced"
     assert set(claims.values()) == {"not run"}
 

@@ -14,8 +14,8 @@ import pytest
 import hunet.systems.social_election
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
-from hunet.report.claims import replace_sections
-from hunet.systems.social_election.claims import sections, social_election_claims
+from hunet.report.claims import Claim, replace_sections
+from hunet.systems.social_election.claims import CLAIMS, read, sections
 
 STUDIES = Path(hunet.systems.social_election.__file__).parent / "studies"
 PAGE = Path(__file__).parents[3] / "docs" / "systems" / "social-election.md"
@@ -97,12 +97,16 @@ def figure_1(
         study.add(ours / over, (ours + 1) / over, protocol="random-broker", **place)  # type: ignore[arg-type]
 
 
+def judged(results: Path) -> list[Claim]:
+    return CLAIMS.judged(read(results))
+
+
 def verdicts(results: Path) -> dict[str, str]:
-    return {claim.id: claim.verdict for claim in social_election_claims(results)}
+    return {claim.id: claim.verdict for claim in judged(results)}
 
 
 def test_what_was_not_run_says_so_and_is_no_error(tmp_path: Path) -> None:
-    found = social_election_claims(tmp_path)
+    found = judged(tmp_path)
     assert [claim.id for claim in found] == [f"SE-{n}" for n in range(1, 13)]
     assert {claim.verdict for claim in found} == {"not run"}
     assert found[0].ours == "study `figure-1`"
@@ -160,7 +164,7 @@ def test_figure_2_duty_is_judged_by_the_numbers(
     for world, speed in product(WORLDS, SPEEDS):
         study.add(60.0 - speed, 61.0 - speed, world=world, speed=speed, roles=[terms(*lengths)] * 2)
     readings.add(1.0, roles=[terms(100.0)], difference="scalar", self_promotion=False)
-    found = {claim.id: claim for claim in social_election_claims(tmp_path)}
+    found = {claim.id: claim for claim in judged(tmp_path)}
     assert {name: found[name].verdict for name in expected} == expected
     assert found["SE-5"].verdict == "reproduced"
     assert "RWP: 55.5 ± 6.4 at 5" in found["SE-5"].ours
@@ -182,7 +186,7 @@ def test_thresholds_bounds_convergence_and_switching_are_judged_by_the_numbers(t
     study = Study(tmp_path / "switching")
     for chance, value in ((0.5, 100.0), (1.0, 102.0)):
         study.add(value, value + 1, switching=chance)
-    found = {claim.id: claim for claim in social_election_claims(tmp_path)}
+    found = {claim.id: claim for claim in judged(tmp_path)}
     assert [found[f"SE-{n}"].verdict for n in (6, 9, 10, 11)] == ["reproduced"] * 4
     assert "100 ± 0 s with T_w = 100 s, 200 ± 0 s with T_w = 200 s: 1.0 to 1.0 windows" in found["SE-10"].ours
     assert "upper bound 5: peak 15 ± 0 instead of 15 ± 0" in found["SE-10"].ours
@@ -236,6 +240,6 @@ def test_claims_come_out_of_a_study_that_was_really_run(tmp_path: Path) -> None:
     study, results = read_study(tmp_path / "figure-3.toml"), tmp_path / "figure-3"
     assert [do_run(run, results) for run in study.runs()] == [None] * 4
     (results / "study.json").write_text(json.dumps(study.identity))
-    claim = {claim.id: claim for claim in social_election_claims(tmp_path)}["SE-9"]
+    claim = {claim.id: claim for claim in judged(tmp_path)}["SE-9"]
     assert claim.verdict == "reproduced"
     assert claim.ours.startswith("upper bound 9: ")

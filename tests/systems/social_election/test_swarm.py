@@ -163,6 +163,16 @@ def test_vector_6_delegation_sends_for_an_ever_higher_utility() -> None:
     assert net[3].protocol.buffer.copies[message.number].mark == pytest.approx(0.0625)
 
 
+@pytest.mark.parametrize("author", [0, 1])
+def test_the_next_hop_has_what_it_is_told_in_this_contact(author: int) -> None:
+    """Eq. 2 takes the age of the subscription in the next hop, which has just heard that the author renews its own."""
+    net = swarm("bb", replication="delegation")
+    net[author].subscribe("A", at=5)
+    net[author].publish("A", at=100)
+    net[0].meet(net[1], at=110)
+    assert [node.protocol.buffer.copies[0].mark for node in net.nodes] == [0.1, 0.1]
+
+
 def test_delegation_still_delivers() -> None:
     net = swarm("bu", replication="delegation")
     net[1].subscribe("A")
@@ -334,6 +344,17 @@ def test_a_copy_that_the_broker_knows_stays_since_it_may_be_the_last() -> None:
     one.meet(three, at=4)
     assert held(one) == []
     assert held(three) == [0]
+
+
+def test_an_ex_broker_does_not_hand_a_message_back_to_who_sent_it_in_this_contact() -> None:
+    net = swarm("bb")
+    one, two = net.nodes
+    one.connect(two, at=0)
+    one.publish("A", at=1)
+    two.protocol.become("user", 2)
+    net.engine.settle()
+    assert net.packets() == ["0->1 m0"]
+    assert held(one) == held(two) == [0]
 
 
 def test_a_role_that_changes_in_a_contact_is_acted_upon_at_once() -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hunet.report.claims import Claim, replace_sections
-from hunet.systems.socialcast.claims import STUDIES, Study, sections, socialcast_claims
+from hunet.systems.socialcast.claims import STUDIES, read, sections, socialcast_claims
 from hunet.systems.socialcast.pictures import draw
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
@@ -112,8 +112,7 @@ def write(results: Path, measure: Callable[[str, str, Place], Row], only: tuple[
 
 
 def judged(results: Path) -> dict[str, Claim]:
-    studies = {name: Study.read(results / name) for name in STUDIES if (results / name).is_dir()}
-    return {claim.id: claim for claim in socialcast_claims(studies)}
+    return {claim.id: claim for claim in socialcast_claims(read(results))}
 
 
 @pytest.fixture

@@ -89,6 +89,25 @@ def test_two_numbers_observed_at_once() -> None:
         assert both.update([sample, sample]) == pytest.approx([one.update(sample)] * 2)
 
 
+def test_two_levels_that_have_nothing_to_do_with_each_other() -> None:
+    """Their Δ is 0 beside the diagonal: no pivot for whoever takes the smallest."""
+    identity = [[1.0, 0.0], [0.0, 1.0]]
+    noise = [[0.1, 0.0], [0.0, 0.2]]
+    both = KalmanPredictor(identity, identity, noise, [[1.0, 0.0], [0.0, 3.0]], [0.0, 0.0], identity)
+    one, two = ScalarKalman(0.1, 1.0), ScalarKalman(0.2, 3.0)
+    for first, second in ((1.0, 0.0), (0.0, 2.0), (1.0, 1.0)):
+        assert both.update([first, second]) == pytest.approx([one.update(first), two.update(second)])
+
+
+def test_how_a_season_starts() -> None:
+    """By hand, with a quarter of a turn for each sample, R = 1 and Q = 0: level and season share the first surprise."""
+    season = with_season(local_level(0.0, 1.0), 4, 0.0)
+    assert season.update([3.0]) == pytest.approx([1.0])  # Δ = 3, Θ = (1, 0, -1)
+    assert [row[0] for row in season.state] == pytest.approx([1.0, 0.0, -1.0])
+    assert season.update([9.0]) == pytest.approx([3.0])  # Δ = 8/3, Θ = (2/3, 1/3, -1)
+    assert [row[0] for row in season.state] == pytest.approx([3.0, 0.0, -3.0])
+
+
 def test_what_cannot_be_foreseen_is_not_relied_upon() -> None:
     watch = Predictability(window=3, threshold=0.4)
     trusted = [watch.trusted(1.0, guess) for guess in (1.0, 0.0, 0.0, 1.0, 1.0, 1.0)]

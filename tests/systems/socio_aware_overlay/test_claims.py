@@ -13,8 +13,9 @@ from hunet.model.intervals import Interval
 from hunet.pipeline.study_plan import read_study
 from hunet.pipeline.study_run import do_run
 from hunet.report.claims import replace_sections
+from hunet.report.runs import tables_of
 from hunet.systems.socio_aware_overlay.claims import _judge, _near, overlay_claims, sections
-from hunet.systems.socio_aware_overlay.measures import UNIT, Studies, stages, undelivered_percent
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, UNIT, read, stages, undelivered_percent
 from hunet.systems.socio_aware_overlay.tables import SAME_COMMUNITY, TABLE_3, TABLE_4, TABLE_5
 
 STUDIES = Path(hunet.systems.socio_aware_overlay.__file__).parent / "studies"
@@ -54,7 +55,7 @@ def test_the_rules_can_fail() -> None:
     assert _judge(Interval(2.0, 1.5, 5), 1.0) == "reproduced"
     assert _judge(Interval(2.0, 0.1, 5), 1.0) == "not reproduced"
     assert _judge(Interval(0.05, 0.0, 5), 0.0) == "reproduced"
-    assert _judge(Interval(5.0, 0.0, 5), 0.0) == _judge(None, 1.0) == "not reproduced"
+    assert _judge(Interval(5.0, 0.0, 5), 0.0) == _judge(Interval.of([]), 1.0) == "not reproduced"
 
 
 def circles(trace: int) -> Contacts:
@@ -89,7 +90,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_claim_is_judged_by_results(results: Path, tmp_path: Path) -> None:
-    claims = {claim.id: claim for claim in overlay_claims(Studies(results))}
+    claims = {claim.id: claim for claim in overlay_claims(read(results))}
     assert list(claims) == NAMES
     assert "not run" not in {claim.verdict for claim in claims.values()}
     assert claims["SO-12"].verdict in ("reproduced", "partly")
@@ -111,16 +112,13 @@ def test_every_claim_is_judged_by_results(results: Path, tmp_path: Path) -> None
 
 
 def test_stages_are_in_order(results: Path) -> None:
-    studies = Studies(results)
-    runs = studies.runs("table-4")
-    assert runs is not None
-    served = [each for row in runs.rows for each in stages(results / "table-4", row)]
+    runs = read(results)["table-4"]
+    served = [each for row in runs.rows for each in stages(tables_of(row))]
     assert served
     assert all(0 <= each.since_handed <= each.since_created for each in served)  # A, then B, then C
-    alone = studies.at("table-4", lambda d: d.pairs, default_community=False, subscriptions=100)
-    helped = studies.at("table-4", lambda d: d.pairs, default_community=True, subscriptions=100)
-    assert alone is not None
-    assert helped is not None
+    alone, helped = (
+        runs.at("delivery_ratio", OVERLAY, default_community=loners, subscriptions=100) for loners in (False, True)
+    )
     assert alone.mean < helped.mean  # who has no community is served by the default one only
 
 
@@ -134,6 +132,6 @@ def test_what_has_not_been_run_is_said_and_is_no_error(results: Path, tmp_path: 
     (tmp_path / "some").mkdir()
     for stem in ("table-3", "table-2-reality"):
         (tmp_path / "some" / stem).symlink_to(results / stem)
-    claims = {claim.id: claim.verdict for claim in overlay_claims(Studies(tmp_path / "some"))}
+    claims = {claim.id: claim.verdict for claim in overlay_claims(read(tmp_path / "some"))}
     judged = {name for name, verdict in claims.items() if verdict != "not run"}
     assert judged == {"Table 2, Reality", "Table 3, Cambridge", "SO-1", "SO-2", "SO-4"}

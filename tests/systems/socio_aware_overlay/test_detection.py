@@ -218,3 +218,11 @@ def test_what_is_told_is_made_anew_when_a_member_comes() -> None:
     assert mine.hear(2, Told(0b110, 0b010, {}), 11.0)
     assert mine.told().community == 0b111 != before.community
     assert mine.told().familiar_of == {2: 0b010}
+
+
+def test_a_member_that_says_the_same_again_is_no_news() -> None:
+    mine = windowed()
+    assert not mine.hear(2, Told(0b110, 0b010, {}), 20.0)
+    assert mine.hear(2, Told(0b110, 0b011, {}), 30.0)
+    assert mine.told().familiar_of[2] == 0b011
+    assert not mine.hear(2, Told(0b110, 0b011, {}), 40.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunet.protocols.contract import Seen
+from hunet.protocols.carrier import Seen
 from hunet.systems.socio_aware_overlay.packets import Handed
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import Place
 from hunet.testing import Network

@@ -594,7 +594,7 @@ def test_packets_travel_as_plain_data_with_names() -> None:
     ]
     plain = [encode(packet, messages, names) for packet in packets]
     assert plain[0] == {
-        "kind": "CommunityNews",
+        "kind": "socio-aware-overlay.CommunityNews",
         "community": ["bob", "ann"],
         "familiar": ["bob"],
         "familiar_of": {"bob": ["eve", "ann"]},

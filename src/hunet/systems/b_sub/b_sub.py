@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members
-from hunet.protocols.carrier import BufferParameters, Carrier
-from hunet.protocols.contract import Control, Data, Demand, Driver, Have, Packet
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
+from hunet.protocols.carrier import BufferParameters, Carrier, Have
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 from hunet.systems.b_sub.filter import (
     Evidence,
     FilterShape,
@@ -102,10 +102,10 @@ class BSub(Carrier):
 
     # What variants change -------------------------------------------------------------------------------------------
 
-    def greeting(self) -> Filters:
+    def greeting(self) -> tuple[Filters]:
         """What this device tells: its interests and those that it relays (section 4.3)."""
         truth = self.watch.truth(self.topics) if self.watch else None
-        return Filters(self.genuine_wire, self.relay.counters, truth, self.seen)
+        return (Filters(self.genuine_wire, self.relay.counters, truth, self.seen),)
 
     def plan(self, told: Filters, now: float) -> Plan | None:
         """What to send a peer after what it told of its interests, and of what it has seen (section 4.4)."""
@@ -141,6 +141,9 @@ class BSub(Carrier):
         goes = direct | relayed
         return Plan(now, goes << first, direct << first, preferences) if goes else None
 
+    def listeners(self, peer: Node) -> bool:
+        return len(self.filters) > (peer in self.filters)
+
     # The contract ---------------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
@@ -158,10 +161,9 @@ class BSub(Carrier):
         if now >= self._next_decay:
             self._age(now)
         if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
-            told = self.greeting()
-            self._greeting = (told,)
+            greeting = self._greeting = self.greeting()
             if self.watch:
-                self.watch.greeted(told, self.topics)
+                self.watch.greeted(greeting[0], self.topics)
         return self._greeting
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -172,7 +174,9 @@ class BSub(Carrier):
                 self.plans[peer] = plan
                 self.driver.wake(peer)
         elif isinstance(packet, Forward):
-            self._accept(peer, packet, now)
+            matched = self._accept(peer, packet, now) & packet.direct
+            for number in members(without(matched, self.delivered)):
+                self.driver.false_match(self.driver.messages[number])
         elif isinstance(packet, Have) and peer in self.plans:
             self.plans[peer].left &= ~packet.messages
 
@@ -240,33 +244,6 @@ class BSub(Carrier):
 
     # The steps ------------------------------------------------------------------------------------------------------
 
-    def _accept(self, peer: Node, packet: Data, now: float) -> None:
-        assert isinstance(packet, Forward)
-        seen = packet.messages & self.seen
-        new = packet.messages ^ seen if seen else packet.messages
-        if not new:
-            return
-        self._see(new)
-        if len(self.filters) > 1:  # others could send it too: let them know that there is no need
-            self.driver.broadcast(Have(new), but=peer)
-        mine, limit = self.hops, self.parameters.max_hops
-        for number, hops in zip(members(packet.messages), packet.hops, strict=True):
-            if not seen or new >> number & 1:
-                mine[number] = hops
-        dead = new & self.driver.messages.dead(now)
-        if dead:
-            new ^= dead
-        self._deliver(new)
-        matched = new & packet.direct
-        if matched:
-            for number in members(matched & ~self.delivered):
-                self.driver.false_match(self.driver.messages[number])
-        if limit is not None:
-            new &= ~sum(1 << number for number in members(new) if mine[number] >= limit)
-        keep = self.keeps(new, packet)
-        if keep:
-            self.buffer.add(keep, now)
-
     def _hear(self, genuine: bytes) -> tuple[Evidence, list[Topic]]:
         if len(self._heard) >= _HEARD:  # a peer could make them up
             self._heard.clear()
@@ -306,9 +283,9 @@ class BSub(Carrier):
 class BSubP(BSub):
     """B-SUB with own and relayed interests mixed in one filter, for privacy (section 4.5)."""
 
-    def greeting(self) -> Filters:
+    def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.topics, mixed=True) if self.watch else None
-        return Filters(b"", self.relay.a_merge(self.genuine).counters, truth, self.seen)
+        return (Filters(b"", self.relay.a_merge(self.genuine).counters, truth, self.seen),)
 
 
 @lru_cache(64)

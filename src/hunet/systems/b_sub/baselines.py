@@ -38,9 +38,9 @@ class BSubPush(BSub):
 class BSubPull(BSub):
     """Take what your filter matches from its publisher, once in a contact."""
 
-    def greeting(self) -> Filters:
+    def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.topics, relays=False) if self.watch else None
-        return Filters(self.genuine_wire, bytes(self.shape.counters), truth, self.seen)
+        return (Filters(self.genuine_wire, bytes(self.shape.counters), truth, self.seen),)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
         return 0

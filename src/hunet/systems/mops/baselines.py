@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about
-from hunet.protocols.carrier import BufferParameters
-from hunet.protocols.contract import Control, Driver, Interests, Packet, Seen
+from hunet.model import MessageSet, Node, Parameters, Topic, about
+from hunet.protocols.carrier import BufferParameters, Interests, Seen
+from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.mops.contact_history import ContactHistory, Edges
 from hunet.systems.mops.weighted_carrier import WeightedCarrier, by_weight
 
@@ -44,14 +44,9 @@ class KNearest(WeightedCarrier):
 
     def __init__(self, node: Node, parameters: KNearestParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
-        self.training = False
         self.history: ContactHistory = ContactHistory()
         self.nearest: list[Node] = []
         self.interests_of_nearest: dict[Node, tuple[Topic, ...]] = {}
-        self.published: MessageSet = 0
-        self._began = 0.0
-        self._near: dict[Node, None] = {}
-        """Everybody in contact, in the order in which contacts began."""
 
     def weights(self) -> dict[Topic, float]:
         """How much this device wants each topic: for itself, and for its nearest."""
@@ -63,40 +58,30 @@ class KNearest(WeightedCarrier):
         held = self.buffer.held(now)
         return held & (self.published | self.wanted(self.interests.get(peer, ())))
 
+    def greeting(self) -> tuple[Control, ...]:
+        return (Interests(tuple(sorted(self.topics))), by_weight(self.weights()), Seen(self.seen))
+
     # The contract ---------------------------------------------------------------------------------------------------
 
     def phase(self, name: str, now: float) -> None:
-        if name == "train":
-            self.training, self._began = True, now
+        trained = self.training
+        super().phase(name, now)
+        if self.training:
             for peer in self._near:  # contacts that begin at this instant have begun already
                 self.history.start(peer, now)
-                self.known.pop(peer, None)
-        elif self.training:
-            self.training = False
+        elif trained:
             self.nearest = self._rank(now)
-            for peer in self._near:
-                for packet in self._greet():
-                    self.driver.send(peer, packet)
-
-    def start(self, now: float) -> None:
-        self._began = now
+            self._greet_neighbours(now)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
-        self._near[peer] = None
         if self.training:
             self.history.start(peer, now)
-            return ()
-        return self._greet()
+        return super().link_up(peer, now)
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
-        self._near.pop(peer, None)
         if self.training:
             self.history.end(peer, now)
-
-    def publish(self, message: Message, now: float) -> None:
-        self.published |= message.bit
-        super().publish(message, now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         super().receive(peer, packet, now)
@@ -116,14 +101,8 @@ class KNearest(WeightedCarrier):
         met = sorted(cast("list[Node]", self.history.peers))
         return sorted(met, key=apart)[: self.parameters.nearest]
 
-    def _greet(self) -> tuple[Control, ...]:
-        if not self._greeting:
-            own = Interests(tuple(sorted(self.topics)))
-            self._greeting = (own, by_weight(self.weights()), Seen(self.seen))
-        return self._greeting
-
     def _tell_interests(self) -> None:
         self._greeting = ()
         if self.known:
-            for packet in self._greet()[:2]:
+            for packet in self.greeting()[:2]:
                 self.driver.broadcast(packet)

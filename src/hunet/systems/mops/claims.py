@@ -6,30 +6,26 @@ tested it; where the cause is not known, the table says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Verdict, claims_table
-from hunet.report.runs import Runs, read_studies
+from hunet.report.claims import NOT_KNOWN, Claims, Judgement, falls, highest, table
+from hunet.report.runs import Metric, Row, Runs, Studies, read_studies
 
 MOPS, NEIGHBORS, PUSH, PULL = "mops", "k-nearest", "push", "pull"
 SCHEMES = (PUSH, MOPS, NEIGHBORS, PULL)
 TRACES = {"infocom05": "Infocom 2005", "reality": "Reality", "campus": "campus"}
 FIGURES = {trace: f"figures-8-and-9-{trace}" for trace in TRACES}
 BROKERS = {trace: f"brokers-{trace}" for trace in TRACES}
-NOT_KNOWN = "the cause is not known"
+RECORDED = {trace: f"as-recorded-{trace}" for trace in TRACES}
+CHOICES = "efficiency-infocom05"
+FEW, MANY = 0.2, 0.8
+"""Thresholds B of pruning that leave few brokers, and the paper's."""
 DAY = 86_400
-
-Studies = dict[str, Runs]
-
-
-class _Judgement(NamedTuple):
-    ours: str
-    verdict: Verdict
-    why: str = ""
+CLAIMS = Claims()
 
 
 def sections(results: Path) -> dict[str, str]:
@@ -37,10 +33,8 @@ def sections(results: Path) -> dict[str, str]:
 
     Claims whose studies have no results are "not run".
     """
-    studies = _read(results)
-    done = [f"`{name}` {runs.repetitions}" for name, runs in studies.items()]
-    many = f"Repetitions: {', '.join(done) or 'none yet'}. Mean ± half of the 95 % confidence interval."
-    found = {"claims": f"{claims_table(mops_claims(results))}\n\n{many}"}
+    studies = read(results)
+    found = {"claims": CLAIMS.section(studies)}
     for trace, study in FIGURES.items():
         if study in studies:
             found[f"figures 8 and 9, {TRACES[trace]}"] = _figure_table(studies[study], "ttl", _hours)
@@ -48,10 +42,9 @@ def sections(results: Path) -> dict[str, str]:
         found["figure 10"] = _threshold_table(studies["figure-10"])
     if "figure-11" in studies:
         found["figure 11"] = _figure_table(studies["figure-11"], "rate", lambda rate: f"{rate:g}/h")
-    recorded = {TRACES[t]: studies[f"as-recorded-{t}"] for t in TRACES if f"as-recorded-{t}" in studies}
+    recorded, pruned = _by_trace(studies, RECORDED), _by_trace(studies, BROKERS)
     if recorded:
         found["as recorded"] = _recorded_table(recorded)
-    pruned = {TRACES[trace]: studies[study] for trace, study in BROKERS.items() if study in studies}
     if pruned:
         found["brokers"] = _brokers_table(pruned)
     if "relearning-reality" in studies:
@@ -59,23 +52,54 @@ def sections(results: Path) -> dict[str, str]:
     return found
 
 
-def mops_claims(results: Path) -> list[Claim]:
-    """All claims, judged by the studies whose results are in the folder."""
-    studies = _read(results)
-    claims = []
-    for row in _CLAIMS:
-        missing = [name for name in row.studies if name not in studies]
-        if missing:
-            claims.append(Claim(row.id, row.paper, ", ".join(f"study `{m}`" for m in missing), "not run"))
-        else:
-            claims.append(Claim(row.id, row.paper, *row.judge(studies)))
-    return claims
+def read(results: Path) -> Studies:
+    """The studies that have results."""
+    judged = sorted({name for row in CLAIMS for name in row.studies} | {*RECORDED.values()})
+    return read_studies(results, [*judged, CHOICES, *BROKERS.values(), "relearning-reality"])
+
+
+def _by_trace(studies: Studies, names: dict[str, str]) -> Studies:
+    """Those studies of some that have been run, by the trace as it is called in tables."""
+    return {TRACES[trace]: studies[name] for trace, name in names.items() if name in studies}
+
+
+# Metrics --------------------------------------------------------------------------------------------------------------
+
+
+def _observed(name: str) -> Metric:
+    return lambda row: float(row["observed"].get(name, 0.0))
+
+
+COMMUNITIES, BROKER_COUNT, LISTS = _observed("communities"), _observed("brokers"), _observed("lists_sent")
+
+
+def _product(row: Row) -> float | None:
+    """Utility times efficiency: the paper does not say how the two are to be taken together."""
+    utility, efficiency = row["utility"], row["efficiency"]
+    return None if None in (utility, efficiency) else float(utility * efficiency)
+
+
+def _share(hops: int) -> Metric:
+    """Of all virtual links, those that a path of so many hops decides."""
+
+    def share(row: Row) -> float:
+        counts = {name: value for name, value in row["observed"].items() if name.startswith("decided_by_")}
+        return float(counts[f"decided_by_{hops}"] / sum(counts.values()))
+
+    return share
 
 
 # The claims -----------------------------------------------------------------------------------------------------------
 
 
-def _shares(studies: Studies) -> _Judgement:
+@CLAIMS.add(
+    "MO-1",
+    "closeness is decided by a direct link for 60.8 % of pairs in Reality and 12.2 % in Haggle, by two hops for "
+    "30.9 % and 83.3 % (section III.A)",
+    "closeness-reality",
+    "closeness-infocom05",
+)
+def _shares(studies: Studies) -> Judgement:
     parts, trend, exact = [], True, True
     for trace, paper in (("reality", (0.608, 0.309)), ("infocom05", (0.122, 0.833))):
         runs = studies[f"closeness-{trace}"]
@@ -89,95 +113,102 @@ def _shares(studies: Studies) -> _Judgement:
         trend &= (found[0] > found[1]) == (paper[0] > paper[1])
         # The paper's shares leave some to longer paths, so it is those of up to three hops that could be the same.
         exact &= all(abs(one - two) < 0.05 for one, two in zip(longer[:2], paper, strict=True))
-    why = (
-        ""
-        if exact
-        else "the shares change with the separations that count and with k (beside), of which the paper says little"
-    )
-    return _Judgement("; ".join(parts), "reproduced" if exact else "partly" if trend else "not reproduced", why)
+    why = "the shares change with the separations that count and with k (beside), of which the paper says little"
+    return Judgement.of("; ".join(parts), exact, trend, why)
 
 
-def _more_communities(studies: Studies) -> _Judgement:
-    along = studies["figure-10"].along(_observed("communities"), MOPS, "threshold")
+@CLAIMS.add("MO-2", "a higher T makes more communities (Fig. 3)", "figure-10")
+def _more_communities(studies: Studies) -> Judgement:
+    along = studies["figure-10"].along(COMMUNITIES, MOPS, "threshold")
     counts = [found.mean for found in along.values()]
     rises = all(one <= two for one, two in pairwise(counts)) and counts[0] < counts[-1]
     ours = ", ".join(f"{found.text(1)} at T = {threshold:g}" for threshold, found in along.items())
-    return _Judgement(f"communities: {ours}", "reproduced" if rises else "not reproduced", "" if rises else NOT_KNOWN)
+    return Judgement.of(f"communities: {ours}", rises, False, NOT_KNOWN)
 
 
-def _reality(studies: Studies) -> _Judgement:
+@CLAIMS.add(
+    "MO-3",
+    "Reality: all below 40 % utility at 3 days; push, then MOPS, then Neighbors, pull very low (Fig. 8a)",
+    FIGURES["reality"],
+)
+def _reality(studies: Studies) -> Judgement:
     utility = _at(studies[FIGURES["reality"]], "utility", ttl=3 * DAY)
     low = all(found.mean < 0.4 for found in utility.values())
-    order = _falls(utility, PUSH, MOPS, NEIGHBORS, PULL)
-    verdict: Verdict = "reproduced" if low and order else "partly" if low or order else "not reproduced"
+    order = falls(utility[scheme] for scheme in (PUSH, MOPS, NEIGHBORS, PULL))
     why = []
     if not low:
         why.append("other contacts than the paper's (Table I has 54,667 in 246 days), whether that is why is not known")
     if not order:
         why.append(f"the order differs; {NOT_KNOWN}")
-    return _Judgement(f"at 3 days {_text(utility)}", verdict, "; ".join(why))
+    return Judgement.of_all(f"at 3 days {_text(utility)}", [low, order], "; ".join(why))
 
 
-def _infocom(studies: Studies) -> _Judgement:
+@CLAIMS.add(
+    "MO-4",
+    "Haggle: all utilities higher than on the others; push best at small TTL, MOPS best at larger (Fig. 8b)",
+    *FIGURES.values(),
+)
+def _infocom(studies: Studies) -> Judgement:
     runs = studies[FIGURES["infocom05"]]
     short, long = _at(runs, "utility", ttl=3600), _at(runs, "utility", ttl=3 * DAY)
     elsewhere = {trace: _at(studies[FIGURES[trace]], "utility", ttl=DAY) for trace in ("reality", "campus")}
     here = _at(runs, "utility", ttl=DAY)
     above = [trace for trace in elsewhere if all(here[s].mean > elsewhere[trace][s].mean for s in SCHEMES)]
-    checks = [len(above) == 2, _best(short) == PUSH, _best(long) == MOPS]
+    checks = [len(above) == 2, highest(short) == PUSH, highest(long) == MOPS]
     ours = f"1 hour: {_text(short)}; 3 days: {_text(long)}; all utilities at 1 day above those on "
     ours += " and ".join(TRACES[trace] for trace in above) or "neither of the others"
-    why = "" if all(checks) else NOT_KNOWN if _best(long) == MOPS else _bandwidth(runs)
-    return _Judgement(ours, _all_of(checks), why)
+    return Judgement.of_all(ours, checks, NOT_KNOWN if highest(long) == MOPS else _bandwidth(runs))
 
 
-def _campus(studies: Studies) -> _Judgement:
-    utility = _at(studies[FIGURES["campus"]], "utility", ttl=3 * DAY)
-    margins = {}
-    for trace, study in FIGURES.items():
-        found = _at(studies[study], "utility", ttl=DAY)
-        margins[trace] = found[MOPS].mean - found[NEIGHBORS].mean
-    day = _at(studies[FIGURES["campus"]], "utility", ttl=DAY)
+@CLAIMS.add(
+    "MO-5",
+    "campus: MOPS above Neighbors and pull, above push at long TTL; the largest margin over Neighbors (Fig. 8c)",
+    *FIGURES.values(),
+)
+def _campus(studies: Studies) -> Judgement:
+    days = {trace: _at(studies[study], "utility", ttl=DAY) for trace, study in FIGURES.items()}
+    day, later = days["campus"], _at(studies[FIGURES["campus"]], "utility", ttl=3 * DAY)
+    margins = {trace: found[MOPS].mean - found[NEIGHBORS].mean for trace, found in days.items()}
     above = day[MOPS].mean > max(day[NEIGHBORS].mean, day[PULL].mean)
-    checks = [above, utility[MOPS].mean > utility[PUSH].mean, max(margins, key=lambda t: margins[t]) == "campus"]
-    ours = f"1 day: {_text(day)}; 3 days: {_text(utility)}; MOPS less Neighbors at 1 day: "
+    checks = [above, later[MOPS].mean > later[PUSH].mean, max(margins, key=lambda t: margins[t]) == "campus"]
+    ours = f"1 day: {_text(day)}; 3 days: {_text(later)}; MOPS less Neighbors at 1 day: "
     ours += ", ".join(f"{TRACES[trace]} {margin:+.3f}" for trace, margin in margins.items())
-    return _Judgement(ours, _all_of(checks), "" if all(checks) else NOT_KNOWN)
+    return Judgement.of_all(ours, checks, NOT_KNOWN)
 
 
-def _rises_with_life(studies: Studies) -> _Judgement:
-    falls = []
-    for trace, study in FIGURES.items():
-        for scheme in SCHEMES:
-            for metric in ("utility", "efficiency"):
-                means = [found.mean for found in studies[study].along(metric, scheme, "ttl").values()]
-                if means[0] >= means[-1] and not (metric == "efficiency" and scheme == PULL):
-                    falls.append(f"{metric} of {scheme} on {TRACES[trace]} ({means[0]:.3f} to {means[-1]:.3f})")
-    rises = not any(fall.startswith("utility") for fall in falls)
-    verdict: Verdict = "reproduced" if not falls else "partly" if rises else "not reproduced"
-    ours = "from 1 hour to 3 days all rise" + (f" but {', '.join(falls)}" if falls else "")
-    return _Judgement(ours, verdict, NOT_KNOWN if falls else "")
+@CLAIMS.add("MO-6", "utility and efficiency rise with TTL (Fig. 8, 9)", *FIGURES.values())
+def _rises_with_life(studies: Studies) -> Judgement:
+    but = []
+    for trace, scheme, metric in product(TRACES, SCHEMES, ("utility", "efficiency")):
+        curve = [found.mean for found in studies[FIGURES[trace]].along(metric, scheme, "ttl").values()]
+        if curve[0] >= curve[-1] and (scheme, metric) != (PULL, "efficiency"):
+            but.append(f"{metric} of {scheme} on {TRACES[trace]} ({curve[0]:.3f} to {curve[-1]:.3f})")
+    rises = not any(fall.startswith("utility") for fall in but)
+    ours = "from 1 hour to 3 days all rise" + (f" but {', '.join(but)}" if but else "")
+    return Judgement.of(ours, not but, rises, NOT_KNOWN)
 
 
-def _efficiency(studies: Studies) -> _Judgement:
+@CLAIMS.add("MO-7", "efficiency: pull 1, then MOPS, then Neighbors and push, on all sets (Fig. 9)", *FIGURES.values())
+def _efficiency(studies: Studies) -> Judgement:
     parts, checks = [], []
     for trace, study in FIGURES.items():
         found = _at(studies[study], "efficiency", ttl=DAY)
         parts.append(f"{TRACES[trace]}: {_text(found)}")
-        checks += [_falls(found, PULL, MOPS, PUSH), found[MOPS].mean > found[NEIGHBORS].mean, found[PULL].mean > 0.99]
-    return _Judgement(f"at 1 day {'; '.join(parts)}", _all_of(checks), "" if all(checks) else _of_choices(studies))
+        order = falls(found[scheme] for scheme in (PULL, MOPS, PUSH))
+        checks += [order, found[MOPS].mean > found[NEIGHBORS].mean, found[PULL].mean > 0.99]
+    return Judgement.of_all(f"at 1 day {'; '.join(parts)}", checks, _of_choices(studies))
 
 
 def _of_choices(studies: Studies) -> str:
     """How the efficiencies change with what the paper leaves open, and with the number of brokers."""
     why = []
-    for trace, runs in _pruned(studies):
-        few, many = (runs.at("efficiency", MOPS, pruning=share).text() for share in (_FEW, _MANY))
-        why.append(f"{TRACES[trace]} {few} with {_brokers(runs, _FEW)} instead of {many} with {_brokers(runs, _MANY)}")
+    for trace, runs in _by_trace(studies, BROKERS).items():
+        few, many = (runs.at("efficiency", MOPS, pruning=share).text() for share in (FEW, MANY))
+        why.append(f"{trace} {few} with {_brokers(runs, FEW)} instead of {many} with {_brokers(runs, MANY)}")
     if why:
-        why = [f"brokers are many: with B = {_FEW:g} instead of {_MANY:g} MOPS has on " + ", on ".join(why)]
-    if _CHOICES in studies:
-        runs = studies[_CHOICES]
+        why = [f"brokers are many: with B = {FEW:g} instead of {MANY:g} MOPS has on " + ", on ".join(why)]
+    if CHOICES in studies:
+        runs = studies[CHOICES]
         mops = [runs.at("efficiency", MOPS, default_weight=weight).text() for weight in (0.0, 1e-5)]
         by_k = runs.along("efficiency", NEIGHBORS, "nearest")
         why.append(
@@ -192,24 +223,18 @@ def _of_choices(studies: Studies) -> str:
     return "; ".join(why) or NOT_KNOWN
 
 
-def _pruned(studies: Studies) -> list[tuple[str, Runs]]:
-    """The studies with fewer brokers that have been run."""
-    return [(trace, studies[study]) for trace, study in BROKERS.items() if study in studies]
-
-
 def _brokers(runs: Runs, pruning: float) -> str:
-    return f"{runs.at(_observed('brokers'), MOPS, pruning=pruning).mean:.0f} brokers"
+    return f"{runs.at(BROKER_COUNT, MOPS, pruning=pruning).mean:.0f} brokers"
 
 
-def _threshold(studies: Studies) -> _Judgement:
+@CLAIMS.add("MO-8", "fewest forwardings near T = 0.5, many at small T; near 1 as Neighbors (Fig. 10b)", "figure-10")
+def _threshold(studies: Studies) -> Judgement:
     runs = studies["figure-10"]
-    sent = {
-        t: runs.at("relayed", MOPS, threshold=t, default_weight=1e-5) for t in runs.along("relayed", MOPS, "threshold")
-    }
+    sent = runs.only(default_weight=1e-5).along("relayed", MOPS, "threshold")
     least, last = min(sent, key=lambda t: sent[t].mean), max(sent)
     neighbors = runs.at("relayed", NEIGHBORS)
     like = abs(sent[last].mean / neighbors.mean - 1) < 0.2
-    lists = runs.along(_observed("lists_sent"), MOPS, "threshold")
+    lists = runs.along(LISTS, MOPS, "threshold")
     checks = [0.3 <= least <= 0.7, sent[min(sent)].mean > sent[least].mean, like]
     ours = (
         f"fewest forwardings at T = {least:g} ({sent[least].text(0)}), {sent[min(sent)].text(0)} at {min(sent):g} and "
@@ -219,45 +244,43 @@ def _threshold(studies: Studies) -> _Judgement:
     why = NOT_KNOWN
     if BROKERS["campus"] in studies:
         pruned = studies[BROKERS["campus"]]
-        few, many = (pruned.at("relayed", MOPS, pruning=share).text(0) for share in (_FEW, _MANY))
-        alone = runs.at(_observed("brokers"), MOPS, threshold=min(sent), default_weight=1e-5).mean
+        few, many = (pruned.at("relayed", MOPS, pruning=share).text(0) for share in (FEW, MANY))
+        alone = runs.at(BROKER_COUNT, MOPS, threshold=min(sent), default_weight=1e-5).mean
         why = (
             "who has met somebody of another community is a gateway, and on our campus most have and stay brokers: at "
-            f"T = 0.5 {_brokers(pruned, _MANY)} make {many} forwardings, {_brokers(pruned, _FEW)} (with B = {_FEW:g}) "
+            f"T = 0.5 {_brokers(pruned, MANY)} make {many} forwardings, {_brokers(pruned, FEW)} (with B = {FEW:g}) "
             f"{few}; at T = {min(sent):g} there are {alone:.0f}"
         )
-    return _Judgement(ours, _all_of(checks), "" if all(checks) else why)
+    return Judgement.of_all(ours, checks, why)
 
 
-def _default_weight(studies: Studies) -> _Judgement:
-    runs = studies["figure-10"]
-    good, parts = 0, []
-    thresholds = list(runs.along("relayed", MOPS, "threshold"))
-    for threshold in thresholds:
+@CLAIMS.add("MO-9", "default weight 0: larger latency, fewer forwardings (Fig. 10)", "figure-10")
+def _default_weight(studies: Studies) -> Judgement:
+    parts, good = [], []
+    for threshold, here in studies["figure-10"].only(MOPS).by("threshold").items():
         sent, delay = (
-            [runs.at(metric, MOPS, threshold=threshold, default_weight=weight) for weight in (0.0, 1e-5)]
+            [here.at(metric, MOPS, default_weight=weight) for weight in (0.0, 1e-5)]
             for metric in ("relayed", "latency_avg")
         )
-        good += sent[0].mean <= sent[1].mean and delay[0].mean >= delay[1].mean
+        good.append(sent[0].mean <= sent[1].mean and delay[0].mean >= delay[1].mean)
         if threshold == 0.5:
             parts.append(
                 f"at T = 0.5 {sent[0].text(0)} forwardings and {delay[0].text(1, 3600)} h without, "
                 f"{sent[1].text(0)} and {delay[1].text(1, 3600)} h with it"
             )
-    parts.append(f"so at {good} of {len(thresholds)} thresholds")
-    verdict: Verdict = "reproduced" if good == len(thresholds) else "partly" if good else "not reproduced"
-    return _Judgement("; ".join(parts), verdict, "" if verdict == "reproduced" else NOT_KNOWN)
+    parts.append(f"so at {sum(good)} of {len(good)} thresholds")
+    return Judgement.of_all("; ".join(parts), good, NOT_KNOWN)
 
 
-def _rate(studies: Studies) -> _Judgement:
+@CLAIMS.add("MO-10", "utility and efficiency fall with λ, MOPS's least (Fig. 11)", "figure-11")
+def _rate(studies: Studies) -> Judgement:
     runs = studies["figure-11"]
     lost, checks = {}, []
-    for scheme in SCHEMES:
-        for metric in ("utility", "efficiency"):
-            means = [found.mean for found in runs.along(metric, scheme, "rate").values()]
-            lost[scheme, metric] = 1 - means[-1] / means[0]
-            if (scheme, metric) != (PULL, "efficiency"):
-                checks.append(lost[scheme, metric] > 0)
+    for scheme, metric in product(SCHEMES, ("utility", "efficiency")):
+        curve = [found.mean for found in runs.along(metric, scheme, "rate").values()]
+        lost[scheme, metric] = 1 - curve[-1] / curve[0]
+        if (scheme, metric) != (PULL, "efficiency"):
+            checks.append(lost[scheme, metric] > 0)
     # Pull hardly uses the links, so it has little to lose; the paper's comparison is among those that relay.
     least = min((PUSH, MOPS, NEIGHBORS), key=lambda scheme: lost[scheme, "utility"])
     checks.append(least == MOPS)
@@ -265,198 +288,118 @@ def _rate(studies: Studies) -> _Judgement:
         f"{scheme} {lost[scheme, 'utility']:.1%} of utility, {lost[scheme, 'efficiency']:.1%} of efficiency"
         for scheme in SCHEMES
     )
-    return _Judgement(ours, _all_of(checks), "" if all(checks) else NOT_KNOWN)
+    return Judgement.of_all(ours, checks, NOT_KNOWN)
 
 
-def _together(studies: Studies) -> _Judgement:
-    """Utility times efficiency: the paper does not say how the two are to be taken together."""
+@CLAIMS.add("MO-11", "MOPS is best when utility and efficiency are taken together (section V.B)", *FIGURES.values())
+def _together(studies: Studies) -> Judgement:
     parts, checks = [], []
     for trace, study in FIGURES.items():
-        both = {scheme: _product(studies[study], scheme, ttl=DAY) for scheme in SCHEMES}
+        both = _at(studies[study], _product, ttl=DAY)
         parts.append(f"{TRACES[trace]}: {_text(both)}")
-        checks.append(_best(both) == MOPS)
+        checks.append(highest(both) == MOPS)
     why = "the paper does not say how the two are weighed; see MO-7"
-    few = [f"{TRACES[t]} {_product(runs, MOPS, pruning=_FEW).text()}" for t, runs in _pruned(studies)]
+    few = [f"{t} {runs.at(_product, MOPS, pruning=FEW).text()}" for t, runs in _by_trace(studies, BROKERS).items()]
     if few:
-        why += f"; with B = {_FEW:g} MOPS has {', '.join(few)}"
+        why += f"; with B = {FEW:g} MOPS has {', '.join(few)}"
     ours = f"utility times efficiency at 1 day, {'; '.join(parts)}"
-    return _Judgement(ours, _all_of(checks), "" if all(checks) else why)
-
-
-def _product(runs: Runs, scheme: str, **place: Any) -> Interval:
-    both = (runs.values(metric, scheme, **place) for metric in ("utility", "efficiency"))
-    return Interval.of(utility * efficiency for utility, efficiency in zip(*both, strict=True))
-
-
-class _Row(NamedTuple):
-    id: str
-    paper: str
-    studies: tuple[str, ...]
-    judge: Callable[[Studies], _Judgement]
-
-
-_ALL = tuple(FIGURES.values())
-_CHOICES = "efficiency-infocom05"
-_FEW, _MANY = 0.2, 0.8
-"""Thresholds B of pruning that leave few brokers, and the paper's."""
-_CLAIMS = (
-    _Row(
-        "MO-1",
-        "closeness is decided by a direct link for 60.8 % of pairs in Reality and 12.2 % in Haggle, by two hops for "
-        "30.9 % and 83.3 % (section III.A)",
-        ("closeness-reality", "closeness-infocom05"),
-        _shares,
-    ),
-    _Row("MO-2", "a higher T makes more communities (Fig. 3)", ("figure-10",), _more_communities),
-    _Row(
-        "MO-3",
-        "Reality: all below 40 % utility at 3 days; push, then MOPS, then Neighbors, pull very low (Fig. 8a)",
-        (FIGURES["reality"],),
-        _reality,
-    ),
-    _Row(
-        "MO-4",
-        "Haggle: all utilities higher than on the others; push best at small TTL, MOPS best at larger (Fig. 8b)",
-        _ALL,
-        _infocom,
-    ),
-    _Row(
-        "MO-5",
-        "campus: MOPS above Neighbors and pull, above push at long TTL; the largest margin over Neighbors (Fig. 8c)",
-        _ALL,
-        _campus,
-    ),
-    _Row("MO-6", "utility and efficiency rise with TTL (Fig. 8, 9)", _ALL, _rises_with_life),
-    _Row("MO-7", "efficiency: pull 1, then MOPS, then Neighbors and push, on all sets (Fig. 9)", _ALL, _efficiency),
-    _Row(
-        "MO-8",
-        "fewest forwardings near T = 0.5, many at small T; near 1 as Neighbors (Fig. 10b)",
-        ("figure-10",),
-        _threshold,
-    ),
-    _Row("MO-9", "default weight 0: larger latency, fewer forwardings (Fig. 10)", ("figure-10",), _default_weight),
-    _Row("MO-10", "utility and efficiency fall with λ, MOPS's least (Fig. 11)", ("figure-11",), _rate),
-    _Row("MO-11", "MOPS is best when utility and efficiency are taken together (section V.B)", _ALL, _together),
-)
+    return Judgement.of_all(ours, checks, why)
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
+COLUMNS: dict[str, tuple[Metric, int, float]] = {
+    "communities": (COMMUNITIES, 1, 1),
+    "brokers": (BROKER_COUNT, 1, 1),
+    "utility": ("utility", 3, 1),
+    "efficiency": ("efficiency", 3, 1),
+    "utility times efficiency": (_product, 3, 1),
+    "forwardings": ("relayed", 0, 1),
+    "list forwardings": (LISTS, 0, 1),
+    "delay (h)": ("latency_avg", 2, 3600),
+    "hello messages (MB)": (_observed("hello_bytes"), 1, 1e6),
+    "role changes": ("role_changes", 0, 1),
+}
+"""Metric, digits and unit by heading."""
+
+
+def _mops_table(labels: str, columns: str, places: Iterable[tuple[list[str], Runs]]) -> str:
+    """Results of MOPS at some places of the studies, each with its labels."""
+    shown = [COLUMNS[name] for name in columns.split(" | ")]
+    rows = [
+        [*told, *(runs.at(metric, MOPS).text(digits, unit) for metric, digits, unit in shown)] for told, runs in places
+    ]
+    return table(f"{labels} | {columns}", rows)
+
+
 def _figure_table(runs: Runs, axis: str, name: Callable[[Any], str]) -> str:
-    places = list(runs.along("utility", MOPS, axis))
-    heading = " | ".join(name(place) for place in places)
-    lines = [f"| | {heading} |", "|---" * (len(places) + 1) + "|"]
-    for metric in ("utility", "efficiency"):
-        for scheme in SCHEMES:
-            cells = [runs.at(metric, scheme, **{axis: place}).text() for place in places]
-            lines.append(f"| {metric}, {scheme} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    places = runs.only(MOPS).by(axis)
+    rows = [
+        [f"{metric}, {scheme}", *(runs.at(metric, scheme, **{axis: place}).text() for place in places)]
+        for metric, scheme in product(("utility", "efficiency"), SCHEMES)
+    ]
+    return table(f"| {' | '.join(map(name, places))}", rows)
 
 
 def _threshold_table(runs: Runs) -> str:
-    lines = [
-        "| T | default weight | communities | brokers | forwardings | list forwardings | delay (h) | utility "
-        "| efficiency |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for threshold in runs.along("relayed", MOPS, "threshold"):
-        for weight in (0.0, 1e-5):
-            place = {"threshold": threshold, "default_weight": weight}
-            cells = [
-                *(runs.at(_observed(name), MOPS, **place).text(1) for name in ("communities", "brokers")),
-                runs.at("relayed", MOPS, **place).text(0),
-                runs.at(_observed("lists_sent"), MOPS, **place).text(0),
-                runs.at("latency_avg", MOPS, **place).text(2, 3600),
-                *(runs.at(name, MOPS, **place).text() for name in ("utility", "efficiency")),
-            ]
-            lines.append(f"| {threshold:g} | {weight:g} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return _mops_table(
+        "T | default weight",
+        "communities | brokers | forwardings | list forwardings | delay (h) | utility | efficiency",
+        (
+            ([f"{threshold:g}", f"{weight:g}"], here.only(default_weight=weight))
+            for threshold, here in runs.only(MOPS).by("threshold").items()
+            for weight in (0.0, 1e-5)
+        ),
+    )
 
 
 def _recorded_table(studies: Studies) -> str:
     lives = [10_800, DAY, 3 * DAY]
-    lines = [f"| utility, efficiency | {' | '.join(map(_hours, lives))} |", "|---|---|---|---|"]
-    cases: list[tuple[str, str, dict[str, Any]]] = [(scheme, scheme, {}) for scheme in (PUSH, MOPS, NEIGHBORS)]
+    cases: list[tuple[str, str, Row]] = [(scheme, scheme, {}) for scheme in (PUSH, MOPS, NEIGHBORS)]
     cases += [("pull", PULL, {"from_anyone": False}), ("pull from anybody", PULL, {"from_anyone": True})]
-    for trace, runs in studies.items():
-        for label, scheme, place in cases:
-            cells = [
-                ", ".join(runs.at(metric, scheme, ttl=life, **place).text() for metric in ("utility", "efficiency"))
-                for life in lives
-            ]
-            lines.append(f"| {trace}: {label} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    rows = []
+    for (trace, runs), (label, scheme, place) in product(studies.items(), cases):
+        by_life = [[runs.at(m, scheme, ttl=life, **place).text() for m in ("utility", "efficiency")] for life in lives]
+        rows.append([f"{trace}: {label}", *map(", ".join, by_life)])
+    return table(f"utility, efficiency | {' | '.join(map(_hours, lives))}", rows)
 
 
 def _brokers_table(studies: Studies) -> str:
-    lines = [
-        "| | B | brokers | utility | efficiency | utility times efficiency | forwardings | delay (h) |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for trace, runs in studies.items():
-        for share in runs.along("utility", MOPS, "pruning"):
-            cells = [
-                runs.at(_observed("brokers"), MOPS, pruning=share).text(1),
-                *(runs.at(name, MOPS, pruning=share).text() for name in ("utility", "efficiency")),
-                _product(runs, MOPS, pruning=share).text(),
-                runs.at("relayed", MOPS, pruning=share).text(0),
-                runs.at("latency_avg", MOPS, pruning=share).text(2, 3600),
-            ]
-            lines.append(f"| {trace} | {share:g} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return _mops_table(
+        "| B",
+        "brokers | utility | efficiency | utility times efficiency | forwardings | delay (h)",
+        (
+            ([trace, f"{share:g}"], here)
+            for trace, runs in studies.items()
+            for share, here in runs.only(MOPS).by("pruning").items()
+        ),
+    )
 
 
 def _relearning_table(runs: Runs) -> str:
-    lines = [
-        "| learning | new structure | utility | efficiency | delay (h) | forwardings | list forwardings "
-        "| hello messages (MB) | role changes |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    periods = {row["axes"]["parameters.relearn"] for row in runs.rows}
-    in_order = sorted(periods, key=lambda period: (period != "none", 0 if period == "none" else period))
-    for learning, period in product(("central", "exchange"), in_order):
-        place = {"learning": learning, "relearn": period}
-        cells = [
-            *(runs.at(name, MOPS, **place).text() for name in ("utility", "efficiency")),
-            runs.at("latency_avg", MOPS, **place).text(2, 3600),
-            runs.at("relayed", MOPS, **place).text(0),
-            runs.at(_observed("lists_sent"), MOPS, **place).text(0),
-            runs.at(_observed("hello_bytes"), MOPS, **place).text(1, 1e6),
-            runs.at("role_changes", MOPS, **place).text(0),
-        ]
-        name = "never" if period == "none" else f"every {period / DAY:g} days"
-        lines.append(f"| {learning} | {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    periods = {row["place"]["relearn"] for row in runs.rows}
+    names = {period: "never" if period == "none" else f"every {period / DAY:g} days" for period in periods}
+    in_order = sorted(periods, key=lambda period: 0 if period == "none" else period)
+    return _mops_table(
+        "learning | new structure",
+        "utility | efficiency | delay (h) | forwardings | list forwardings | hello messages (MB) | role changes",
+        (
+            ([learning, names[period]], runs.only(learning=learning, relearn=period))
+            for learning, period in product(("central", "exchange"), in_order)
+        ),
+    )
 
 
 # Helpers --------------------------------------------------------------------------------------------------------------
 
 
-def _read(results: Path) -> Studies:
-    names = sorted({name for row in _CLAIMS for name in row.studies} | {f"as-recorded-{trace}" for trace in TRACES})
-    names += [_CHOICES, *BROKERS.values(), "relearning-reality"]
-    return read_studies(results, names)
-
-
-def _at(runs: Runs, metric: str, **place: Any) -> dict[str, Interval]:
+def _at(runs: Runs, metric: Metric, **place: Any) -> dict[str, Interval]:
     return {scheme: runs.at(metric, scheme, **place) for scheme in SCHEMES}
-
-
-def _best(found: dict[str, Interval]) -> str:
-    return max(found, key=lambda scheme: found[scheme].mean)
-
-
-def _falls(found: dict[str, Interval], *order: str) -> bool:
-    return all(found[one].mean > found[two].mean for one, two in pairwise(order))
 
 
 def _text(found: dict[str, Interval]) -> str:
     return ", ".join(f"{scheme} {interval.text()}" for scheme, interval in found.items())
-
-
-def _all_of(checks: list[bool]) -> Verdict:
-    return "reproduced" if all(checks) else "partly" if any(checks) else "not reproduced"
 
 
 def _hours(life: float) -> str:
@@ -467,17 +410,3 @@ def _bandwidth(runs: Runs) -> str:
     """How full the links are on which push should flatten, as far as the results tell."""
     cut = runs.at(lambda row: row["aborted"] / max(1, row["relayed"]), PUSH, ttl=3 * DAY)
     return f"{NOT_KNOWN}; contacts' ends cut off {cut.text(1, unit=0.01)} transfers of push for 100 that arrived"
-
-
-def _observed(name: str) -> Callable[[dict[str, Any]], float]:
-    return lambda row: float(row["observed"].get(name, 0.0))
-
-
-def _share(hops: int) -> Callable[[dict[str, Any]], float]:
-    """Of all virtual links, those that a path of so many hops decides."""
-
-    def share(row: dict[str, Any]) -> float:
-        counts = {name: value for name, value in row["observed"].items() if name.startswith("decided_by_")}
-        return float(counts[f"decided_by_{hops}"] / sum(counts.values()))
-
-    return share

@@ -9,7 +9,8 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Seen
+from hunet.protocols.carrier import Seen
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import Learner, Neighbourhood
@@ -48,22 +49,17 @@ class Mops(WeightedCarrier):
 
     def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
-        self.training = False
         self.book = InterestBook(node, parameters.alpha, parameters.default_weight)
         self.structure = self._made_of(parameters.closeness or ())
         self.book.place(self.structure)
         self.standing: dict[Node, LocalStanding] = {}
         """What neighbours have told of themselves."""
-        self.published: MessageSet = 0
         self.errands = Errands()
         self.only_carried: MessageSet = 0
         """What this device holds for an errand and nothing else."""
         self._sent_to: dict[int, set[Node]] = {}
         """The publisher's pub list: for its own messages, whom they were sent to or sent off to."""
-        self._near: dict[Node, None] = {}
-        """Everybody in contact, in the order in which contacts began."""
         self.learner = self._learner() if parameters.learning == "exchange" else None
-        self._began = 0.0
         self._mine: LocalStanding | None = None
         self._role = ""
         self._lists_sent = 0
@@ -85,20 +81,18 @@ class Mops(WeightedCarrier):
     # Phases and structures ------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
-        self._began = now
+        super().start(now)
         self._renew_list(now)
         self._tell_role()
         self._await_structure(now)
 
     def phase(self, name: str, now: float) -> None:
-        self.training = name == "train"
-        if self.training:  # contacts that begin at this instant have begun already: let nothing come of them
-            self._began = now
-            for known in (self.standing, self.wants, self.known):
-                known.clear()
+        super().phase(name, now)
+        if self.training:
+            self.standing.clear()
         else:
             self._learn(now)
-            self._greet_neighbours()
+            self._greet_neighbours(now)
 
     def timer(self, tag: str, now: float) -> None:
         if tag == "patience":
@@ -109,7 +103,7 @@ class Mops(WeightedCarrier):
             if self.learner:
                 if not self.training:
                     self._learn(now)
-                    self._greet_neighbours()
+                    self._greet_neighbours(now)
             else:
                 table = [table for time, table in self.parameters.later if time <= now][-1]
                 self.adopt(self._made_of(table), now)
@@ -123,9 +117,10 @@ class Mops(WeightedCarrier):
             self.book.weigh_by(structure)
             return
         self.book.place(structure)
+        self._mine = None
         self._renew_list(now)
         self._tell_role()
-        self._greet_neighbours()
+        self._greet_neighbours(now)
 
     def _made_of(self, table: Table) -> Structure:
         p = self.parameters
@@ -164,28 +159,23 @@ class Mops(WeightedCarrier):
             self._role = role
             self.driver.role(role)
 
-    def _greet_neighbours(self) -> None:
-        self._mine, self._greeting = None, ()
-        for peer in self._near:
-            for packet in self._greet() + self._hello(peer):
-                self.driver.send(peer, packet)
-            if peer in self.standing:  # it has changed places a moment earlier
-                self._answer(peer, self.standing[peer])
+    def _greeted_again(self, peer: Node) -> None:
+        for hello in self.learner.hello(peer) if self.learner else ():
+            self.driver.send(peer, hello)
+        if peer in self.standing:  # it has changed places a moment earlier
+            self._answer(peer, self.standing[peer])
 
     # Contacts and lists (section IV.B) ------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
-        self._near[peer] = None
+        greeting = super().link_up(peer, now)
         if self.learner:
             self.learner.history.start(peer, now)
-        if self.training:
-            return ()
-        hello = self._hello(peer)
-        return self._greet() + hello if hello else self._greet()
+            greeting += () if self.training else self.learner.hello(peer)
+        return greeting
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
-        self._near.pop(peer, None)
         if self.learner:
             self.learner.history.end(peer, now)
         self.standing.pop(peer, None)
@@ -226,13 +216,8 @@ class Mops(WeightedCarrier):
             return self.book.for_neighbours() if self.bridges else self.book.for_itself()
         return self.book.for_outsiders() if self._pair_up(standing) else self.book.for_itself()
 
-    def _hello(self, peer: Node) -> tuple[Control, ...]:
-        return self.learner.hello(peer) if self.learner else ()
-
-    def _greet(self) -> tuple[Control, ...]:
-        if not self._greeting:  # it stays the same until this device sees or learns something new
-            self._greeting = (self._stand(), Seen(self.seen))
-        return self._greeting
+    def greeting(self) -> tuple[Control, ...]:
+        return (self._stand(), Seen(self.seen))
 
     def _stand(self) -> LocalStanding:
         if self._mine is None:
@@ -299,7 +284,6 @@ class Mops(WeightedCarrier):
     # Events (sections II.C, III.B) ----------------------------------------------------------------------------------
 
     def publish(self, message: Message, now: float) -> None:
-        self.published |= message.bit
         super().publish(message, now)
         self._send_off(message, self.book.lists.values())
 

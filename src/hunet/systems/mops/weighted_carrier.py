@@ -2,6 +2,8 @@
 
 MOPS's general rule (section II.C): of two who meet, each sends its interest list, and the other transmits the events
 that match, in decreasing order of weight. Of equal weights the message that expires first goes first.
+
+While it trains, a device only records contacts: it does not greet. When training is over it greets everybody near.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, without
-from hunet.protocols.carrier import BufferParameters, Carrier
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Seen
+from hunet.protocols.carrier import BufferParameters, Carrier, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +57,12 @@ class WeightedCarrier(Carrier):
         super().__init__(node, parameters, driver, rng)
         self.wants: dict[Node, Wants] = {}
         """What each neighbour has asked for."""
+        self.published: MessageSet = 0
+        self.training = False
+        self._began = 0.0
+        """When the device started, or when training did."""
+        self._near: dict[Node, None] = {}
+        """Everybody in contact, in the order in which contacts began."""
 
     # What a protocol decides ----------------------------------------------------------------------------------------
 
@@ -63,6 +71,24 @@ class WeightedCarrier(Carrier):
         return self.buffer.held(now)
 
     # The contract ---------------------------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        self._began = now
+
+    def phase(self, name: str, now: float) -> None:
+        self.training = name == "train"
+        if self.training:  # contacts that begin at this instant have begun already: let nothing come of them
+            self._began = now
+            self.known.clear()
+            self.wants.clear()
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        self._near[peer] = None
+        return () if self.training else super().link_up(peer, now)
+
+    def publish(self, message: Message, now: float) -> None:
+        self.published |= message.bit
+        super().publish(message, now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Data):
@@ -85,12 +111,23 @@ class WeightedCarrier(Carrier):
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self.wants.pop(peer, None)
+        self._near.pop(peer, None)
 
     def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
         asked = [(peer, dict(wants.weights).get(message.topic, 0.0)) for peer, wants in self.wants.items()]
         return Demand(sum([1 << peer for peer, weight in asked if weight > 0]))
 
     # The steps ------------------------------------------------------------------------------------------------------
+
+    def _greet_neighbours(self, now: float) -> None:
+        self._greeting = ()
+        for peer in self._near:
+            for packet in super().link_up(peer, now):
+                self.driver.send(peer, packet)
+            self._greeted_again(peer)
+
+    def _greeted_again(self, peer: Node) -> None:
+        """A neighbour has been greeted in the middle of a contact."""
 
     def most_wanted(self, peer: Node, now: float, room: int) -> MessageSet:
         """Of what the neighbour has listed and lacks, the ``room`` messages that it wants most."""

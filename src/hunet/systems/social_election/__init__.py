@@ -50,7 +50,7 @@ from hunet.systems import Purpose, Scales, Setting, System, rounded
 SYSTEM = System(
     "social-election",
     "Social Election",
-    paper='Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks", WCNC 2010',
+    paper='Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks"',
     protocols={
         "social-election": "hunet.systems.social_election.social_election:SocialElection",
         "random-broker": "hunet.systems.social_election.baselines:RandomBroker",

@@ -41,6 +41,8 @@ class UtilityBuffer:
 
     def __init__(self, driver: Driver, capacity: int | None, table: SubscriptionTable) -> None:
         self.copies: dict[int, Copy] = {}
+        self.held: MessageSet = 0
+        """The same as a set: what a neighbour lacks of it is one operation."""
         self.by_topic: dict[Topic, list[Entry]] = {}
         self._capacity = capacity
         self._driver = driver
@@ -51,6 +53,7 @@ class UtilityBuffer:
         """Take a copy in and make room; tells whether it stayed."""
         message = copy.message
         self.copies[message.number] = copy
+        self.held |= message.bit
         insort(self.by_topic.setdefault(message.topic, []), copy.entry)
         self._driver.stored(message.bit)
         if message.ttl is not None:
@@ -66,6 +69,7 @@ class UtilityBuffer:
         copy = self.copies.pop(number, None)
         if copy is None:
             return
+        self.held ^= copy.message.bit
         topic = copy.message.topic
         entries = self.by_topic[topic]
         del entries[bisect_left(entries, copy.entry)]

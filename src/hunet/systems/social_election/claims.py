@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cached_property
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any
 
 from hunet.model.intervals import Interval
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.claims import Claim, Verdict, claims_table, verdict_of
-from hunet.report.runs import Runs, has_runs
+from hunet.report.claims import NOT_KNOWN, Claims, Judgement, falls, percent, rises, table
+from hunet.report.runs import Metric, Row, Runs, Studies, axes_of, read_studies, tables_of
 
 ELECTION, RANDOM = "social-election", "random-broker"
 WORLDS = {"waypoint": "RWP", "slaw": "SLAW"}
-NOT_KNOWN = "the cause is not known"
+CLAIMS = Claims()
 
 
 def sections(results: Path) -> dict[str, str]:
@@ -29,116 +29,119 @@ def sections(results: Path) -> dict[str, str]:
 
     Claims whose study has no results are "not run".
     """
-    names = sorted({"readings", "traces", "workload", *(row.study for row in _CLAIMS)})
-    studies = {name: _Study.read(results / name) for name in names}
-    done = [f"`{name}` {study.runs.repetitions}" for name, study in studies.items() if study]
-    many = f"Repetitions: {', '.join(done) or 'none yet'}. Mean ± half of the 95 % confidence interval."
-    found = {"claims": f"{claims_table(social_election_claims(results))}\n\n{many}"}
-    for name, section, table in (("workload", "choices", _choices_table), ("traces", "traces", _traces_table)):
-        study = studies[name]
-        if study:
-            found[section] = table(study)
+    studies = read(results)
+    found = {"claims": CLAIMS.section(studies)}
+    if "workload" in studies:
+        found["choices"] = _choices_table(studies["workload"])
+    if "traces" in studies:
+        found["traces"] = _traces_table(studies["traces"])
     return found
 
 
-def social_election_claims(results: Path) -> list[Claim]:
-    """All claims, judged by the studies whose results are in the folder."""
-    claims = []
-    for row in _CLAIMS:
-        study = _Study.read(results / row.study)
-        if study:
-            claims.append(Claim(row.id, row.paper, *row.judge(study)))
-        else:
-            claims.append(Claim(row.id, row.paper, f"study `{row.study}`", "not run"))
-    return claims
+def read(results: Path) -> Studies:
+    """The studies that have a complete repetition of all their points."""
+    names = sorted({"readings", "traces", "workload", *(name for row in CLAIMS for name in row.studies)})
+    studies = read_studies(results, names, _place)
+    planned = {name: json.loads((results / name / "study.json").read_text("utf-8"))["points"] for name in studies}
+    return {
+        name: runs for name, runs in studies.items() if len({row["point"] for row in runs.rows}) == len(planned[name])
+    }
 
 
-class _Judgement(NamedTuple):
-    ours: str
-    verdict: Verdict
-    why: str = ""
-
-
-class _Study:
-    """A study's runs, by world and speed, with the roles over time where they were kept."""
-
-    def __init__(self, runs: Runs, folder: Path) -> None:
-        self.runs, self.folder = runs, folder
-
-    @classmethod
-    def read(cls, folder: Path) -> _Study | None:
-        """The results of a study, or None where there is no complete repetition of all its points yet."""
-        if not has_runs(folder):
-            return None
-        runs, planned = Runs.read(folder), json.loads((folder / "study.json").read_text("utf-8"))["points"]
-        return cls(runs, folder) if len({row["point"] for row in runs.rows}) == len(planned) else None
-
-    def at(self, **place: Any) -> _Study:
-        """The part of the study in a world, at a speed, or with some value of a parameter."""
-        return _Study(Runs(row for row in self.runs.rows if place.items() <= _place(row).items()), self.folder)
-
-    def along(self, axis: str) -> dict[Any, _Study]:
-        """The parts of the study along an axis, in order."""
-        values = {_place(row)[axis] for row in self.runs.rows if axis in _place(row)}
-        return {value: self.at(**{axis: value}) for value in sorted(values)}
-
-    def mean(self, metric: Any, protocol: str = ELECTION) -> Interval:
-        return self.runs.at(metric, protocol)
-
-    def duty(self, measure: Callable[[BrokerDuty], float]) -> Interval:
-        """A measure of the roles over time, over the repetitions."""
-        return Interval.of([measure(self._duties[row["key"]]) for row in self.runs.rows])
-
-    def margin(self, metric: Any) -> Interval:
-        """By how much social election is above Random, relative to it; compared repetition by repetition."""
-        ours, theirs = (self.runs.values(metric, protocol) for protocol in (ELECTION, RANDOM))
-        return Interval.of([one / two - 1 for one, two in zip(ours, theirs, strict=True) if two])
-
-    @cached_property
-    def _duties(self) -> dict[str, BrokerDuty]:
-        return {row["key"]: BrokerDuty.read(self.folder / "tables" / row["key"]) for row in self.runs.rows}
-
-
-def _place(row: dict[str, Any]) -> dict[str, Any]:
-    """Where a run stands: world, its parameters, and the values of the axes by the last part of their names."""
+def _place(row: Row) -> Row:
+    """Where a run stands: world, its parameters, and the values of the axes."""
     source = row["name"]["contacts"]
-    axes = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
-    return {"world": source.get("world"), **source.get("parameters", {}), **axes}
+    return {"world": source.get("world"), **source.get("parameters", {}), **axes_of(row)}
 
 
-def throughput(row: dict[str, Any]) -> float:
+# Metrics --------------------------------------------------------------------------------------------------------------
+
+
+def throughput(row: Row) -> float:
     """The matched throughput: the sum of the scores of all deliveries."""
     return float(row["observed"]["score"])
 
 
-def brokers(row: dict[str, Any]) -> float:
+def brokers(row: Row) -> float:
     """The number of brokers, averaged over the time after the first window."""
     return float(row["observed"]["duty"] / row["observed"]["watched"] * row["name"]["result"]["contacts"]["nodes"])
 
 
-def carriers(row: dict[str, Any]) -> float:
+def carriers(row: Row) -> float:
     """How many brokers took a message, on average."""
     return float(row["observed"]["brokered"] / row["created"])
+
+
+def duty(measure: Callable[[BrokerDuty], float]) -> Metric:
+    """A measure of the roles over time."""
+    return lambda row: measure(_roles(tables_of(row)))
+
+
+@lru_cache(maxsize=64)
+def _roles(tables: Path) -> BrokerDuty:
+    return BrokerDuty.read(tables)
+
+
+@duty
+def _below_half(roles: BrokerDuty) -> float:
+    """How many of 100 nodes serve less than half of the run."""
+    begin, end = roles.span
+    return sum(100 / roles.nodes for time in roles.duty_times() if time < (end - begin) / 2)
+
+
+@duty
+def _below_mean(roles: BrokerDuty) -> float:
+    """How many of 100 nodes have duty cycles that are shorter than the mean."""
+    cycles = roles.duty_cycles()
+    return 100 * mean(cycle < mean(cycles) for cycle in cycles)
+
+
+def _second_half(roles: BrokerDuty) -> float:
+    counts = roles.brokers()
+    return mean(counts[len(counts) // 2 :])
+
+
+@duty
+def _settling_time(roles: BrokerDuty) -> float:
+    """When the count, which overshoots, first comes down to its mean of the second half of the run."""
+    counts, level = roles.brokers(), _second_half(roles)
+    peak = counts.index(max(counts))
+    return float(next(second for second in range(peak, len(counts)) if counts[second] <= level))
+
+
+@duty
+def _restlessness(roles: BrokerDuty) -> float:
+    """By how much the number of brokers changes in a second."""
+    return mean(abs(one - two) for one, two in pairwise(roles.brokers()[500:]))
+
+
+def _margin(runs: Runs, metric: Metric) -> Interval:
+    """By how much social election is above Random, relative to it; compared repetition by repetition."""
+    ours, theirs = (runs.values(metric, protocol) for protocol in (ELECTION, RANDOM))
+    return Interval.of(one / two - 1 for one, two in zip(ours, theirs, strict=True) if two)
 
 
 # Fig. 1 ------------------------------------------------------------------------------------------------------------
 
 
-def _panels(study: _Study) -> dict[tuple[str, str], dict[Any, _Study]]:
+def _panels(runs: Runs) -> dict[tuple[str, str], dict[Any, Runs]]:
     """The panels of Fig. 1: world and replication, then speed."""
     return {
-        (world, replication): study.at(world=world, replication=replication).along("speed_max")
+        (world, replication): runs.only(world=world, replication=replication).by("speed_max")
         for world in WORLDS
         for replication in ("naive", "delegation")
     }
 
 
-def _beats_random(study: _Study) -> _Judgement:
+@CLAIMS.add(
+    "SE-1", "matched throughput above Random, RWP and SLAW, both replications, 5 to 50 m/s (Fig. 1)", "figure-1"
+)
+def _beats_random(studies: Studies) -> Judgement:
     """In part it holds at more than half of the points, or in one of the figure's panels at every speed."""
     parts, above, sure, points, below, whole_panel = [], 0, 0, 0, [], False
-    for (world, replication), panel in _panels(study).items():
+    for (world, replication), panel in _panels(studies["figure-1"]).items():
         name = f"{WORLDS[world]}, {replication}"
-        margins = {speed: part.margin(throughput) for speed, part in panel.items()}
+        margins = {speed: _margin(part, throughput) for speed, part in panel.items()}
         points += len(margins)
         sure += sum(margin.half is not None and margin.mean > margin.half for margin in margins.values())
         low = [speed for speed, margin in margins.items() if margin.mean <= 0]
@@ -150,185 +153,156 @@ def _beats_random(study: _Study) -> _Judgement:
         span = [margin.mean for margin in margins.values()]
         parts.append(f"{name}: {min(span):+.1%} to {max(span):+.1%}")
     ours = f"above Random at {above} of {points} points, beyond chance at {sure}; {'; '.join(parts)}"
-    why = f"not above with {'; '.join(below)}; {NOT_KNOWN}" if below else ""
-    return _Judgement(ours, verdict_of(not below, whole_panel or above > points / 2), why)
+    why = f"not above with {'; '.join(below)}; {NOT_KNOWN}"
+    return Judgement.of(ours, not below, whole_panel or above > points / 2, why)
 
 
-def _rises_with_speed(study: _Study) -> _Judgement:
+@CLAIMS.add("SE-2", "throughput rises with speed (Fig. 1)", "figure-1")
+def _rises_with_speed(studies: Studies) -> Judgement:
     parts, steady, rising = [], True, True
-    for (world, replication), panel in _panels(study).items():
-        curve = [part.mean(throughput) for part in panel.values()]
+    for (world, replication), panel in _panels(studies["figure-1"]).items():
+        curve = [part.at(throughput, ELECTION) for part in panel.values()]
         steady &= all(one.mean <= two.mean for one, two in pairwise(curve))
         rising &= curve[0].mean < curve[-1].mean
         slow, fast = curve[0].text(0), curve[-1].text(0)
         parts.append(f"{WORLDS[world]}, {replication}: {slow} at {min(panel)} m/s, {fast} at {max(panel)} m/s")
-    why = "" if steady else f"it does not rise at every step; {NOT_KNOWN}"
-    return _Judgement("; ".join(parts), verdict_of(steady, rising), why)
+    return Judgement.of("; ".join(parts), steady, rising, f"it does not rise at every step; {NOT_KNOWN}")
 
 
-def _margins_compared(study: _Study) -> _Judgement:
+@CLAIMS.add(
+    "SE-3", "the margin is larger under SLAW than RWP, and larger in less dynamic mobility (section V.B)", "figure-1"
+)
+def _margins_compared(studies: Studies) -> Judgement:
     margin = {
-        key: {speed: part.margin(throughput).mean for speed, part in panel.items()}
-        for key, panel in _panels(study).items()
+        key: {speed: _margin(part, throughput).mean for speed, part in panel.items()}
+        for key, panel in _panels(studies["figure-1"]).items()
     }
     by_world = {
         world: mean(value for key, panel in margin.items() if key[0] == world for value in panel.values())
         for world in WORLDS
     }
     speeds = sorted(margin["slaw", "naive"])
-    half = len(speeds) // 2
-    slow, fast = (
-        mean(panel[speed] for panel in margin.values() for speed in part)
-        for part in (speeds[:half], speeds[len(speeds) - half :])
-    )
+    calm, wild = speeds[: len(speeds) // 2], speeds[-(len(speeds) // 2) :]
+    slow, fast = (mean(panel[speed] for panel in margin.values() for speed in part) for part in (calm, wild))
     larger, calmer = by_world["slaw"] > by_world["waypoint"], slow > fast
     ours = (
         f"margin {by_world['waypoint']:+.1%} under RWP, {by_world['slaw']:+.1%} under SLAW; "
-        f"{slow:+.1%} at {_list(speeds[:half])} m/s, {fast:+.1%} at {_list(speeds[len(speeds) - half :])} m/s"
+        f"{slow:+.1%} at {', '.join(map(str, calm))} m/s, {fast:+.1%} at {', '.join(map(str, wild))} m/s"
     )
     missing = [] if larger else ["the margin is not larger under SLAW"]
     missing += [] if calmer else ["it grows with speed"]
-    why = f"{'; '.join(missing)}; {NOT_KNOWN}" if missing else ""
-    return _Judgement(ours, verdict_of(larger and calmer, larger or calmer), why)
+    return Judgement.of_all(ours, [larger, calmer], f"{'; '.join(missing)}; {NOT_KNOWN}")
 
 
-def _similar_delays(study: _Study) -> _Judgement:
-    apart = [part.margin("latency_avg").mean for panel in _panels(study).values() for part in panel.values()]
+@CLAIMS.add("SE-4", "delays of the two are similar (section V.A)", "figure-1")
+def _similar_delays(studies: Studies) -> Judgement:
+    apart = [
+        _margin(part, "latency_avg").mean for panel in _panels(studies["figure-1"]).values() for part in panel.values()
+    ]
     ours = f"social election's mean delay is between {min(apart):+.0%} and {max(apart):+.0%} of Random's"
     most = max(abs(value) for value in apart)
-    why = "" if most <= 0.1 else f"the paper gives no numbers; {NOT_KNOWN}"
-    return _Judgement(ours, verdict_of(most <= 0.1, most <= 0.25), why)
-
-
-def _fewer_take_part(study: _Study) -> _Judgement:
-    parts, fewer = [], []
-    for world, name in WORLDS.items():
-        curves = {
-            replication: [part.mean(carriers).mean for part in panel.values()]
-            for (place, replication), panel in _panels(study).items()
-            if place == world
-        }
-        fewer += [less < more for less, more in zip(curves["delegation"], curves["naive"], strict=True)]
-        less, more = (f"{min(curve):.1f} to {max(curve):.1f}" for curve in (curves["delegation"], curves["naive"]))
-        parts.append(f"{name}: a message is taken by {less} brokers instead of {more}")
-    return _Judgement("; ".join(parts), verdict_of(all(fewer), any(fewer)))
+    return Judgement.of(ours, most <= 0.1, most <= 0.25, f"the paper gives no numbers; {NOT_KNOWN}")
 
 
 # Fig. 2 ------------------------------------------------------------------------------------------------------------
 
 
-def _fewer_brokers_with_speed(study: _Study) -> _Judgement:
+@CLAIMS.add("SE-5", "brokers fall with speed (Fig. 2a)", "figure-2-speed")
+def _fewer_brokers_with_speed(studies: Studies) -> Judgement:
     parts, falling = [], []
     for world, name in WORLDS.items():
-        curve = {speed: part.mean(brokers) for speed, part in study.at(world=world).along("speed_max").items()}
-        falling.append(all(one.mean > two.mean for one, two in pairwise(curve.values())))
+        curve = studies["figure-2-speed"].only(world=world).along(brokers, ELECTION, "speed_max")
+        falling.append(falls(curve.values()))
         parts.append(f"{name}: " + ", ".join(f"{found.text(1)} at {speed}" for speed, found in curve.items()) + " m/s")
-    return _Judgement("; ".join(parts), verdict_of(all(falling), any(falling)))
+    return Judgement.of_all("; ".join(parts), falling)
 
 
-def _more_brokers_with_threshold(study: _Study) -> _Judgement:
+@CLAIMS.add("SE-6", "larger thresholds make more brokers, windows 100 to 500 s (Fig. 2b)", "figure-2-threshold")
+def _more_brokers_with_threshold(studies: Studies) -> Judgement:
     parts, rising = [], []
-    for window, part in study.along("window").items():
-        curve = {bound: at.mean(brokers) for bound, at in part.along("lower_bound").items()}
-        rising.append(all(one.mean < two.mean for one, two in pairwise(curve.values())))
+    for window, part in studies["figure-2-threshold"].by("window").items():
+        curve = part.along(brokers, ELECTION, "lower_bound")
+        rising.append(rises(curve.values()))
         low, high = min(curve), max(curve)
         parts.append(f"{window} s: {curve[low].text(1)} at {low}, {curve[high].text(1)} at {high}")
-    return _Judgement("; ".join(parts), verdict_of(all(rising), any(rising)))
+    return Judgement.of_all("; ".join(parts), rising)
 
 
-def _below_half(duty: BrokerDuty) -> float:
-    begin, end = duty.span
-    return sum(100 / duty.nodes for time in duty.duty_times() if time < (end - begin) / 2)
-
-
-def _duty_time(study: _Study) -> _Judgement:
-    found = {name: study.at(world=world, speed_max=10).duty(_below_half) for world, name in WORLDS.items()}
+@CLAIMS.add("SE-7", "80 of 100 nodes serve less than half the run (Fig. 2c)", "figure-2-speed")
+def _duty_time(studies: Studies) -> Judgement:
+    runs = studies["figure-2-speed"].only(speed_max=10)
+    found = {name: runs.at(_below_half, ELECTION, world=world) for world, name in WORLDS.items()}
     ours = "; ".join(f"{name}: {below.text(1)} of 100" for name, below in found.items())
     nearest = min(abs(below.mean - 80) for below in found.values())
     exact = any(abs(below.mean - 80) <= max(2.0, below.half or 0.0) for below in found.values())
-    why = "" if exact else f"which mobility the figure is for is not said; {_other_readings(study.folder.parent)}"
-    return _Judgement(ours, verdict_of(exact, nearest <= 10), why)
+    why = "" if exact else f"which mobility the figure is for is not said; {_other_readings(studies)}"
+    return Judgement.of(ours, exact, nearest <= 10, why)
 
 
-def _other_readings(results: Path) -> str:
+def _other_readings(studies: Studies) -> str:
     """The same under the other readings of the popularity difference, which were tested."""
-    study = _Study.read(results / "readings")
-    if study is None:
+    if "readings" not in studies:
         return NOT_KNOWN
     parts = [
-        f"{reading}{' with ferries' if ferries else ''} {at.duty(_below_half).text(1)}"
-        for reading, part in study.at(world="waypoint").along("difference").items()
-        for ferries, at in part.along("self_promotion").items()
+        f"{reading}{' with ferries' if ferries else ''} {below.text(1)}"
+        for reading, part in studies["readings"].only(world="waypoint").by("difference").items()
+        for ferries, below in part.along(_below_half, ELECTION, "self_promotion").items()
     ]
     return f"by reading of the popularity difference, RWP: {', '.join(parts)}"
 
 
-def _duty_cycles(study: _Study) -> _Judgement:
-    def below_mean(duty: BrokerDuty) -> float:
-        cycles = duty.duty_cycles()
-        return 100 * mean(cycle < mean(cycles) for cycle in cycles)
-
-    parts, shares = [], []
+@CLAIMS.add("SE-8", "most nodes have comparatively short duty cycles (Fig. 2d)", "figure-2-speed")
+def _duty_cycles(studies: Studies) -> Judgement:
+    parts, most = [], []
     for world, name in WORLDS.items():
-        part = study.at(world=world, speed_max=10)
-        shares.append(part.duty(below_mean))
-        average, longest = (
-            part.duty(measure).text(0) for measure in (lambda d: mean(d.duty_cycles()), lambda d: d.duty_cycles()[-1])
-        )
-        parts.append(f"{name}: {average} s on average, at most {longest} s; {shares[-1].text(0)} % of the nodes below")
-    most = [share.mean - (share.half or 0.0) > 50 for share in shares]
-    why = "" if all(most) else "against the run of 3,000 s the cycles of all nodes are short, not those of most only"
-    return _Judgement("; ".join(parts), verdict_of(all(most), any(most)), why)
+        runs = studies["figure-2-speed"].only(world=world, speed_max=10)
+        average = runs.at(duty(lambda roles: mean(roles.duty_cycles())), ELECTION).text(0)
+        longest = runs.at(duty(lambda roles: roles.duty_cycles()[-1]), ELECTION).text(0)
+        share = runs.at(_below_mean, ELECTION)
+        parts.append(f"{name}: {average} s on average, at most {longest} s; {share.text(0)} % of the nodes below")
+        most.append(share.mean - (share.half or 0.0) > 50)
+    why = "against the run of 3,000 s the cycles of all nodes are short, not those of most only"
+    return Judgement.of_all("; ".join(parts), most, why)
 
 
 # Fig. 3 and the rest -----------------------------------------------------------------------------------------------
 
 
-def _second_half(duty: BrokerDuty) -> float:
-    counts = duty.brokers()
-    return mean(counts[len(counts) // 2 :])
-
-
-def _settling_time(duty: BrokerDuty) -> float:
-    """When the count, which overshoots, first comes down to its mean of the second half of the run."""
-    counts, level = duty.brokers(), _second_half(duty)
-    peak = counts.index(max(counts))
-    return float(next(second for second in range(peak, len(counts)) if counts[second] <= level))
-
-
-def _smoother_with_distance(study: _Study) -> _Judgement:
-    def restlessness(duty: BrokerDuty) -> float:
-        return mean(abs(one - two) for one, two in pairwise(duty.brokers()[500:]))
-
-    plain = study.at(adaptive_start=False).along("upper_bound")
-    steps = {bound: part.duty(restlessness) for bound, part in plain.items()}
-    level = {bound: part.duty(lambda duty: mean(duty.brokers()[500:])) for bound, part in plain.items()}
+@CLAIMS.add(
+    "SE-9",
+    "the further apart the bounds, the smoother the number of brokers; its average depends on it too (Fig. 3)",
+    "figure-3",
+)
+def _smoother_with_distance(studies: Studies) -> Judgement:
+    plain = studies["figure-3"].only(adaptive_start=False)
+    steps = plain.along(_restlessness, ELECTION, "upper_bound")
+    level = plain.along(duty(lambda roles: mean(roles.brokers()[500:])), ELECTION, "upper_bound")
     ours = "; ".join(
         f"upper bound {bound}: {level[bound].text(1)} brokers, changing by {steps[bound].text(3)} a second"
-        for bound in sorted(plain, reverse=True)
+        for bound in sorted(steps, reverse=True)
     )
-    smoother = all(one.mean > two.mean for one, two in pairwise(steps.values()))
     depends = all(abs(a.mean - b.mean) > (a.half or 0.0) + (b.half or 0.0) for a, b in pairwise(level.values()))
-    return _Judgement(ours, verdict_of(smoother and depends, smoother or depends))
+    return Judgement.of_all(ours, [falls(steps.values()), depends])
 
 
-def _quick_convergence(study: _Study) -> _Judgement:
-    times = {window: part.duty(_settling_time) for window, part in study.at(lower_bound=3).along("window").items()}
+@CLAIMS.add("SE-10", "convergence is fast and takes a time proportional to T_w (section V.D)", "figure-2-threshold")
+def _quick_convergence(studies: Studies) -> Judgement:
+    times = studies["figure-2-threshold"].only(lower_bound=3).along(_settling_time, ELECTION, "window")
     windows = [found.mean / window for window, found in times.items()]
     ours = ", ".join(f"{found.text(0)} s with T_w = {window} s" for window, found in times.items())
     ours += f": {min(windows):.1f} to {max(windows):.1f} windows"
-    proportional, quick = max(windows) <= 1.5 * min(windows), max(windows) <= 3
-    adaptive = _Study.read(study.folder.parent / "figure-3")
-    ours += f". {_adaptive_start(adaptive)}" if adaptive else ""
-    return _Judgement(ours, verdict_of(proportional and quick, proportional or quick))
+    ours += f". {_adaptive_start(studies['figure-3'])}" if "figure-3" in studies else ""
+    return Judgement.of_all(ours, [max(windows) <= 1.5 * min(windows), max(windows) <= 3])
 
 
-def _adaptive_start(study: _Study) -> str:
+def _adaptive_start(runs: Runs) -> str:
     """What section V.D suggests, and does not show."""
     parts = []
-    for bound, part in sorted(study.along("upper_bound").items(), reverse=True):
-        peak = [part.at(adaptive_start=on).duty(lambda duty: max(duty.brokers())) for on in (False, True)]
-        late = [part.at(adaptive_start=on).duty(_second_half) for on in (False, True)]
+    for bound, part in sorted(runs.by("upper_bound").items(), reverse=True):
+        peak, late = (
+            [part.at(duty(measure), ELECTION, adaptive_start=on) for on in (False, True)]
+            for measure in (lambda roles: max(roles.brokers()), _second_half)
+        )
         parts.append(
             f"upper bound {bound}: peak {peak[1].text(0)} instead of {peak[0].text(0)}, "
             f"second half {late[1].text(1)} instead of {late[0].text(1)}"
@@ -336,109 +310,62 @@ def _adaptive_start(study: _Study) -> str:
     return f"With bounds that grow (V.D, Fig. 3): {'; '.join(parts)}"
 
 
-def _switching(study: _Study) -> _Judgement:
-    parts = study.along("switching")
-    found = {chance: (part.mean(brokers), part.mean(throughput)) for chance, part in parts.items()}
-    ours = "; ".join(f"{chance}: {count.text(1)} brokers, {sum_.text(0)}" for chance, (count, sum_) in found.items())
-    means = [sum_.mean for _, sum_ in found.values()]
+@CLAIMS.add("SE-11", "the switching probability has no noticeable effect (section IV.A.1)", "switching")
+def _switching(studies: Studies) -> Judgement:
+    count, score = (studies["switching"].along(metric, ELECTION, "switching") for metric in (brokers, throughput))
+    ours = "; ".join(f"{chance}: {count[chance].text(1)} brokers, {score[chance].text(0)}" for chance in score)
+    means = [found.mean for found in score.values()]
     spread = (max(means) - min(means)) / mean(means)
-    return _Judgement(f"{ours}; throughput varies by {spread:.1%}", verdict_of(spread <= 0.05, spread <= 0.15))
+    return Judgement.of(f"{ours}; throughput varies by {spread:.1%}", spread <= 0.05, spread <= 0.15)
 
 
-class _Row(NamedTuple):
-    id: str
-    paper: str
-    study: str
-    judge: Callable[[_Study], _Judgement]
+@CLAIMS.add("SE-12", "with delegation fewer brokers take part than with naive replication (V.C)", "figure-1")
+def _fewer_take_part(studies: Studies) -> Judgement:
+    parts, fewer = [], []
+    for world, name in WORLDS.items():
+        curves = {
+            replication: [part.at(carriers, ELECTION).mean for part in panel.values()]
+            for (place, replication), panel in _panels(studies["figure-1"]).items()
+            if place == world
+        }
+        fewer += [less < more for less, more in zip(curves["delegation"], curves["naive"], strict=True)]
+        less, more = (f"{min(curve):.1f} to {max(curve):.1f}" for curve in (curves["delegation"], curves["naive"]))
+        parts.append(f"{name}: a message is taken by {less} brokers instead of {more}")
+    return Judgement.of_all("; ".join(parts), fewer)
 
 
-_CLAIMS = (
-    _Row(
-        "SE-1",
-        "matched throughput above Random, RWP and SLAW, both replications, 5 to 50 m/s (Fig. 1)",
-        "figure-1",
-        _beats_random,
-    ),
-    _Row("SE-2", "throughput rises with speed (Fig. 1)", "figure-1", _rises_with_speed),
-    _Row(
-        "SE-3",
-        "the margin is larger under SLAW than RWP, and larger in less dynamic mobility (section V.B)",
-        "figure-1",
-        _margins_compared,
-    ),
-    _Row("SE-4", "delays of the two are similar (section V.A)", "figure-1", _similar_delays),
-    _Row("SE-5", "brokers fall with speed (Fig. 2a)", "figure-2-speed", _fewer_brokers_with_speed),
-    _Row(
-        "SE-6",
-        "larger thresholds make more brokers, windows 100 to 500 s (Fig. 2b)",
-        "figure-2-threshold",
-        _more_brokers_with_threshold,
-    ),
-    _Row("SE-7", "80 of 100 nodes serve less than half the run (Fig. 2c)", "figure-2-speed", _duty_time),
-    _Row("SE-8", "most nodes have comparatively short duty cycles (Fig. 2d)", "figure-2-speed", _duty_cycles),
-    _Row(
-        "SE-9",
-        "the further apart the bounds, the smoother the number of brokers; its average depends on it too (Fig. 3)",
-        "figure-3",
-        _smoother_with_distance,
-    ),
-    _Row(
-        "SE-10",
-        "convergence is fast and takes a time proportional to T_w (section V.D)",
-        "figure-2-threshold",
-        _quick_convergence,
-    ),
-    _Row("SE-11", "the switching probability has no noticeable effect (section IV.A.1)", "switching", _switching),
-    _Row(
-        "SE-12",
-        "with delegation fewer brokers take part than with naive replication (V.C)",
-        "figure-1",
-        _fewer_take_part,
-    ),
-)
+# Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def _choices_table(study: _Study) -> str:
-    lines = [
-        "| publishers of a type | users deliver to users | weights | social election | Random | margin |",
-        "|---|---|---|---|---|---|",
-    ]
-    points: dict[str, list[dict[str, Any]]] = {}
-    for row in study.runs.rows:
-        place = _place(row)
+def _choices_table(runs: Runs) -> str:
+    points: dict[tuple[str, str, str], list[Row]] = {}
+    for row in runs.rows:
+        place = row["place"]
         weights = ", ".join(map(str, place["weights"])) or "one type"
-        chosen = f"{place['publishers']} | {'yes' if place['direct_delivery'] else 'no'} | {weights}"
+        chosen = (str(place["publishers"]), "yes" if place["direct_delivery"] else "no", weights)
         points.setdefault(chosen, []).append(row)
-    for chosen, rows in points.items():
-        part = _Study(Runs(rows), study.folder)
-        cells = [part.mean(throughput, protocol).text(0) for protocol in (ELECTION, RANDOM)]
-        lines.append(f"| {chosen} | {' | '.join(cells)} | {part.margin(throughput).text(1, unit=0.01)} % |")
-    return "\n".join(lines)
+    rows = []
+    for chosen, part in points.items():
+        here = Runs(part)
+        cells = [here.at(throughput, protocol).text(0) for protocol in (ELECTION, RANDOM)]
+        rows.append([*chosen, *cells, percent(_margin(here, throughput), 1)])
+    return table("publishers of a type | users deliver to users | weights | social election | Random | margin", rows)
 
 
-def _traces_table(study: _Study) -> str:
-    lines = [
-        "| trace | protocol | T_w (h) | replication | brokers | delivery | reachable | delay (min) |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    points: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in study.runs.rows:
+def _traces_table(runs: Runs) -> str:
+    points: dict[tuple[str, str, str], list[Row]] = {}
+    for row in runs.rows:
         points.setdefault((row["contacts"], row["protocol"], str(sorted(row["axes"].items()))), []).append(row)
-    for (trace, protocol, _), rows in points.items():
-        place = _place(rows[0])
-        elects = protocol in (ELECTION, RANDOM)
-        runs = Runs(rows)
+    rows = []
+    for (trace, protocol, _), part in points.items():
+        here, place, elects = Runs(part), part[0]["place"], protocol in (ELECTION, RANDOM)
         cells = [
             f"{place['window'] / 3600:g}" if elects else "–",
             place["replication"] if elects else "–",
-            runs.at(brokers, protocol).text(1) if elects else "–",
-            runs.at("delivery_ratio", protocol).text(),
-            runs.at("reachable_ratio", protocol).text(),
-            runs.at("latency_avg", protocol).text(0, unit=60),
+            here.at(brokers, protocol).text(1) if elects else "–",
+            here.at("delivery_ratio", protocol).text(),
+            here.at("reachable_ratio", protocol).text(),
+            here.at("latency_avg", protocol).text(0, unit=60),
         ]
-        lines.append(f"| {trace} | {protocol} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _list(values: list[Any]) -> str:
-    return ", ".join(map(str, values))
+        rows.append([trace, protocol, *cells])
+    return table("trace | protocol | T_w (h) | replication | brokers | delivery | reachable | delay (min)", rows)

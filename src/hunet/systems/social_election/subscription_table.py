@@ -36,6 +36,7 @@ class SubscriptionTable:
 
     def __init__(self, times: Mapping[Topic, float] | None = None) -> None:
         self.times: dict[Topic, float] = {}
+        """Never changed in place: who is told the table, or keeps it, shares this very dictionary."""
         self._weighted: list[Topic] = []
         self._matches: dict[Topic, Matches] = {}
         self.refresh(times or {})
@@ -43,13 +44,11 @@ class SubscriptionTable:
     def refresh(self, told: Mapping[Topic, float]) -> None:
         """Take over registrations that are new or fresher."""
         times = self.times
-        for topic, time in told.items():
-            known = times.get(topic)
-            if known is None or time > known:
-                times[topic] = time
-                self._matches.clear()
-                if known is None and weighted_terms(topic):
-                    self._weighted.append(topic)
+        fresh = {topic: time for topic, time in told.items() if topic not in times or time > times[topic]}
+        if fresh:
+            self._weighted += [topic for topic in fresh if topic not in times and weighted_terms(topic)]
+            self.times = times | fresh
+            self._matches = {}
 
     def drop_before(self, time: float) -> None:
         """Forget what was registered before a time."""
@@ -57,7 +56,13 @@ class SubscriptionTable:
         if len(kept) < len(self.times):
             self.times = kept
             self._weighted = [topic for topic in self._weighted if topic in kept]
-            self._matches.clear()
+            self._matches = {}
+
+    def copy(self) -> SubscriptionTable:
+        """The table as it is now; what either of the two learns later, the other does not."""
+        copy = SubscriptionTable()
+        copy.times, copy._weighted, copy._matches = self.times, list(self._weighted), self._matches
+        return copy
 
     def matches(self, topic: Topic) -> Matches:
         """The subscriptions that messages of this topic match."""

@@ -31,8 +31,9 @@ from bisect import insort
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Have, Packet, Protocol
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
+from hunet.protocols.carrier import Have
+from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
 from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
 
@@ -132,7 +133,7 @@ class Link:
         """The subscriptions that it stores, as of when the two exchanged them."""
         self.seen: MessageSet = 0
         self.told: set[int] = set()
-        """What it has been sent or has got elsewhere since."""
+        """What it has been sent, has sent or has got elsewhere since."""
         self.offers: dict[tuple[Topic, bool], Offer | None] = {}
 
 
@@ -220,6 +221,7 @@ class BrokerSwarm(Protocol):
         if link is None:
             return
         if isinstance(packet, Dispatch):
+            link.told.add(packet.messages.bit_length() - 1)
             self._accept(peer, packet, now)
         elif isinstance(packet, Have):
             link.told.add(packet.messages.bit_length() - 1)
@@ -239,7 +241,7 @@ class BrokerSwarm(Protocol):
         self.table.refresh(self._own(now))
         if self.parameters.forget_after is not None:
             self.table.drop_before(now - self.parameters.forget_after)
-        return Standing(self.role, topics, dict(self.table.times), self.seen)
+        return Standing(self.role, topics, self.table.times, self.seen)
 
     def _introduce(self, peer: Node, link: Link, now: float) -> None:
         link.introduced = True
@@ -250,12 +252,16 @@ class BrokerSwarm(Protocol):
         first = not link.open
         link.open, link.role, link.topics = True, told.role, told.topics
         link.seen = told.seen
-        if self.role == BROKER:
-            self.table.refresh(told.subscriptions)
         # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
-        link.table = SubscriptionTable(told.subscriptions)
-        if told.role == BROKER:
-            link.table.refresh(self.table.times if self.role == BROKER else self._own(now))
+        if self.role == BROKER:
+            self.table.refresh(self._own(now))
+            self.table.refresh(told.subscriptions)
+        if self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
+            link.table = self.table.copy()
+        else:
+            link.table = SubscriptionTable(told.subscriptions)
+            if told.role == BROKER:
+                link.table.refresh(self._own(now))
         if first:
             self.met(peer, link, now)
         if promoted or not link.introduced:
@@ -267,15 +273,18 @@ class BrokerSwarm(Protocol):
     def _exchange(self, peer: Node, link: Link, now: float) -> None:
         """Put all that the neighbour may get and has not seen into queues."""
         link.offers = {}
+        if self.role == link.role == USER and not self.parameters.direct_delivery:
+            return
         self.buffer.expire(now)
-        copies, seen, waiting = self.buffer.copies, link.seen, False
-        for entries in self.buffer.by_topic.values():
-            for entry in entries:
-                offer = self._offer(link, copies[entry[1]].message)
-                if offer and not seen >> entry[1] & 1:
-                    offer.entries.append(entry)
-                    waiting = True
-        if waiting:
+        copies = self.buffer.copies
+        for number in members(without(self.buffer.held, link.seen)):
+            offer = self._offer(link, copies[number].message)
+            if offer:
+                offer.entries.append(copies[number].entry)
+        filled = [offer for offer in link.offers.values() if offer and offer.entries]
+        for offer in filled:
+            offer.entries.sort()
+        if filled:
             self.driver.wake(peer)
 
     def _offer_to_all(self, copy: Copy, but: Node | None = None) -> None:

@@ -17,6 +17,9 @@ class SocialCastRandom(SocialCast):
     def update_own_utilities(self) -> None:
         """Nobody asks for them."""
 
+    def rest(self, ticks: int) -> None:
+        """The same."""
+
     def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:  # noqa: ARG002
         peers = list(self.rows)
         for number in reversed(members(mine)):

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from statistics import stdev
-from typing import Any, NamedTuple
+from typing import Any
 
 from hunet.model.intervals import Interval
-from hunet.report.claims import Claim, Verdict, claims_table, verdict_of
-from hunet.report.runs import Runs, has_runs
+from hunet.report.claims import NOT_KNOWN, Claim, Claims, Judgement, claims_table, falls, listed, percent, rises, table
+from hunet.report.runs import Row, Runs, Studies, read_studies
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 """With prediction, and without."""
@@ -31,23 +31,9 @@ TRACES = {
     "high-school": "High School 2013, classes",
 }
 STUDIES = [*(f"figure-{n}" for n in range(3, 11)), "calibration", *TRACES]
+CLAIMS = Claims()
+_NAMES = (("with", WITH), ("without", WITHOUT))
 SAME_DELIVERY, SAME_TRAFFIC, EVERYBODY = 2 * 0.016, 3212.0, 0.99
-
-
-class Study(Runs):
-    """The runs of a study, placed by everything that was set, of the protocol, the workload and the world."""
-
-    @classmethod
-    def read(cls, folder: Path | str) -> Study:
-        """From the folder that ``hunet study`` wrote."""
-        study = cls(Runs.read(folder).rows)
-        for row in study.rows:
-            row["axes"] = _place(row["name"])
-        return study
-
-    def only(self, **place: Any) -> Study:
-        """The runs at a place."""
-        return Study(row for row in self.rows if all(row["axes"].get(name) == at for name, at in place.items()))
 
 
 def sections(results: Path) -> dict[str, str]:
@@ -65,51 +51,44 @@ def sections(results: Path) -> dict[str, str]:
     }
 
 
-def read(results: Path) -> dict[str, Study]:
+def read(results: Path) -> Studies:
     """The studies that have results."""
-    return {name: Study.read(results / name) for name in STUDIES if has_runs(results / name)}
+    return read_studies(results, STUDIES, _place)
 
 
-def socialcast_claims(studies: dict[str, Study]) -> list[Claim]:
+def socialcast_claims(studies: Studies) -> list[Claim]:
     """All claims in both readings of the mobility, judged by the studies that there are."""
-    claims = []
-    for number, (paper, needed, judge) in enumerate(_CLAIMS, 1):
-        missing = [name for name in needed if name not in studies]
-        for association, reading in READINGS.items():
-            name = f"SC-{number}, {reading}"
-            if missing:
-                claims.append(Claim(name, paper, "–", "not run", f"needs study `{missing[0]}`"))
-            else:
-                here = {study: runs.only(association=association) for study, runs in studies.items()}
-                ours, verdict, why = judge(here)
-                reason = "" if verdict == "reproduced" else why or "the cause is not known"
-                claims.append(Claim(name, paper, ours, verdict, reason))
-    return claims
+    readings = []
+    for association, reading in READINGS.items():
+        here = {name: runs.only(association=association) for name, runs in studies.items()}
+        readings.append([_in_reading(claim, reading) for claim in CLAIMS.judged(here)])
+    return [claim for claims in zip(*readings, strict=True) for claim in claims]
 
 
-Judged = tuple[str, Verdict, str]
-"""What a study gave, the verdict, and why it differs, if that is known."""
-Studies = dict[str, Study]
-"""The studies in one reading of the mobility, by name."""
+def _in_reading(claim: Claim, reading: str) -> Claim:
+    name = f"{claim.id}, {reading}"
+    if claim.verdict == "not run":
+        return claim._replace(id=name, ours="–", why=f"needs {claim.ours}")
+    return claim._replace(id=name, why="" if claim.verdict == "reproduced" else claim.why or NOT_KNOWN)
 
 
-def _replicas(here: Studies) -> Judged:
-    """SC-1."""
+@CLAIMS.add("SC-1", "γ = 5: delivery 93 % with prediction, 40 % without (V.B.1)", "figure-3")
+def _replicas(here: Studies) -> Judgement:
     with_it, without = (here["figure-3"].at("delivery_ratio", p, copies=5) for p in (WITH, WITHOUT))
     same = abs(with_it.mean - 0.93) <= SAME_DELIVERY and abs(without.mean - 0.40) <= SAME_DELIVERY
     why = _weights(here) if with_it.mean < 0.93 - SAME_DELIVERY else ""
     ours = f"{with_it.text()} with, {without.text()} without (maxTTL 6, chosen to fit the latter)"
-    return ours, verdict_of(same, with_it.mean > 1.5 * without.mean), why
+    return Judgement.of(ours, same, with_it.mean > 1.5 * without.mean, why)
 
 
-def _thrice(here: Studies) -> Judged:
-    """SC-2."""
-    delivery = {p: here["figure-3"].along("delivery_ratio", p, "copies") for p in (WITH, WITHOUT)}
+@CLAIMS.add("SC-2", "above 90 % with γ = 5; without, three times as many copies are needed", "figure-3")
+def _thrice(here: Studies) -> Judgement:
+    delivery = _along(here["figure-3"], "delivery_ratio", "copies")
     first = {p: _first(delivery[p], lambda found: found.mean > 0.9) for p in (WITH, WITHOUT)}
     most = max(delivery[WITHOUT])
     ours = "; ".join(
         f"{name}: above 0.9 from γ = {first[p]}" if first[p] else f"{name}: {delivery[p][most].text()} at γ = {most}"
-        for name, p in (("with", WITH), ("without", WITHOUT))
+        for name, p in _NAMES
     )
     enough = first[WITH] is not None and first[WITH] <= 5
     thrice = enough and first[WITHOUT] is not None and 2 <= first[WITHOUT] / first[WITH] <= 5
@@ -117,21 +96,25 @@ def _thrice(here: Studies) -> Judged:
     if enough and not thrice and "calibration" in here:
         longer = here["calibration"].at("delivery_ratio", WITHOUT, copies=15, max_hops=10)
         why = f"depends on maxTTL, which the paper does not give: with 10 instead of 6, 15 copies give {longer.text()}"
-    return ours, verdict_of(thrice, enough and first[WITHOUT] != first[WITH]), why
+    return Judgement.of(ours, thrice, enough and first[WITHOUT] != first[WITH], why)
 
 
-def _traffic(here: Studies) -> Judged:
-    """SC-3."""
-    sent = {p: here["figure-3"].along("relayed", p, "copies") for p in (WITH, WITHOUT)}
-    grows = all(one.mean < two.mean for p in (WITH, WITHOUT) for one, two in pairwise(sent[p].values()))
+@CLAIMS.add("SC-3", "equal γ, about the same traffic; it grows with γ (Fig. 3b)", "figure-3")
+def _traffic(here: Studies) -> Judgement:
+    sent = _along(here["figure-3"], "relayed", "copies")
+    grows = all(rises(along.values()) for along in sent.values())
     alike = all(abs(sent[WITH][c].mean - sent[WITHOUT][c].mean) <= SAME_TRAFFIC for c in sent[WITH])
     ours = ", ".join(f"γ = {c}: {sent[WITH][c].text(0)} and {sent[WITHOUT][c].text(0)}" for c in sent[WITH])
     why = "" if alike else "with prediction copies do not use up their hops: see SC-6"
-    return f"with and without, {ours}", verdict_of(alike and grows, grows), why
+    return Judgement.of(f"with and without, {ours}", alike and grows, grows, why)
 
 
-def _publishers(here: Studies) -> Judged:
-    """SC-4."""
+@CLAIMS.add(
+    "SC-4",
+    "publishers among subscribers: clearly faster, delivery and traffic as before; without, no change (Fig. 4)",
+    "figure-4",
+)
+def _publishers(here: Studies) -> Judgement:
     figure = here["figure-4"]
     at = {
         (p, among, metric): figure.at(metric, p, copies=3, among_subscribers=among)
@@ -140,7 +123,7 @@ def _publishers(here: Studies) -> Judged:
         for metric in ("delivery_ratio", "relayed", "latency_avg")
     }
     parts = []
-    for name, p in (("with", WITH), ("without", WITHOUT)):
+    for name, p in _NAMES:
         pairs = [
             f"{at[p, False, metric].text(digits)} → {at[p, True, metric].text(digits)}{unit}"
             for metric, digits, unit in (("delivery_ratio", 3, ""), ("relayed", 0, " sent"), ("latency_avg", 0, " s"))
@@ -153,42 +136,44 @@ def _publishers(here: Studies) -> Judged:
         for p in (WITH, WITHOUT)
     }
     why = [f"delivery or traffic {name} prediction changes too" for name, p in _NAMES if not steady[p]]
-    return "; ".join(parts), verdict_of(faster and all(steady.values()), faster), "; ".join(why)
+    return Judgement.of("; ".join(parts), faster and all(steady.values()), faster, "; ".join(why))
 
 
-def _hops_needed(here: Studies) -> Judged:
-    """SC-5."""
-    delivery = {p: here["figure-5"].along("delivery_ratio", p, "max_hops") for p in (WITH, WITHOUT)}
+@CLAIMS.add("SC-5", "maxTTL 15 gives more than 90 %; without, 35 or more are needed (Fig. 5a)", "figure-5")
+def _hops_needed(here: Studies) -> Judgement:
+    delivery = _along(here["figure-5"], "delivery_ratio", "max_hops")
     first = _first(delivery[WITHOUT], lambda found: found.mean > 0.9)
-    ours = f"maxTTL 15: {delivery[WITH][15].text()} with; without: {_listed(delivery[WITHOUT])}"
+    ours = f"maxTTL 15: {delivery[WITH][15].text()} with; without: {listed(delivery[WITHOUT])}"
     enough = delivery[WITH][15].mean > 0.9
-    return ours, verdict_of(enough and first is not None and first >= 35, enough), "" if enough else _weights(here)
+    return Judgement.of(ours, enough and first is not None and first >= 35, enough, "" if enough else _weights(here))
 
 
-def _saturation(here: Studies) -> Judged:
-    """SC-6."""
-    sent = {p: here["figure-5"].along("relayed", p, "max_hops") for p in (WITH, WITHOUT)}
+@CLAIMS.add("SC-6", "traffic stops growing beyond maxTTL 25, at 100 %; without, it is linear (Fig. 5b)", "figure-5")
+def _saturation(here: Studies) -> Judgement:
+    sent = _along(here["figure-5"], "relayed", "max_hops")
     full = here["figure-5"].at("delivery_ratio", WITH, max_hops=25)
     stops = sent[WITH][50].mean <= 1.02 * sent[WITH][25].mean
     linear = abs(sent[WITHOUT][50].mean / sent[WITHOUT][25].mean / 2 - 1) <= 0.1
-    ours = f"with: {_listed(sent[WITH], 0)} (delivery at 25: {full.text()}); without: {_listed(sent[WITHOUT], 0)}"
+    ours = f"with: {listed(sent[WITH], 0)} (delivery at 25: {full.text()}); without: {listed(sent[WITHOUT], 0)}"
     slower = sent[WITH][50].mean < 1.2 * sent[WITH][25].mean
-    return ours, verdict_of(stops and linear and full.mean > EVERYBODY, slower and linear), _weights(here)
+    return Judgement.of(ours, stops and linear and full.mean > EVERYBODY, slower and linear, _weights(here))
 
 
-def _hop_distribution(here: Studies) -> Judged:
-    """SC-7."""
+@CLAIMS.add("SC-7", "no limit: at most 31 hops, most few; without up to 93 (Fig. 6)", "figure-6")
+def _hop_distribution(here: Studies) -> Judgement:
     most = {p: max(here["figure-6"].values("hopcount_max", p)) for p in (WITH, WITHOUT)}
     few = here["figure-6"].at(lambda row: _share(row, "hops_", lambda hops: hops <= 10), WITH)
-    ours = f"at most {most[WITH]:.0f} hops with, {most[WITHOUT]:.0f} without; {_percent(few)} within 10 hops with"
+    ours = f"at most {most[WITH]:.0f} hops with, {most[WITHOUT]:.0f} without; {percent(few)} within 10 hops with"
     short = most[WITH] <= 31 < most[WITHOUT] and few.mean > 0.5
-    same = short and abs(most[WITHOUT] - 93) <= 31
-    return ours, verdict_of(same, short), ""
+    return Judgement.of(ours, short and abs(most[WITHOUT] - 93) <= 31, short)
 
 
-def _buffers(here: Studies) -> Judged:
-    """SC-8."""
-
+@CLAIMS.add(
+    "SC-8",
+    "at 10,000 s almost half of the nodes hold fewer than 5, 2 % over 30; without, most fewer than 10 (Fig. 7)",
+    "figure-7",
+)
+def _buffers(here: Studies) -> Judgement:
     def held(protocol: str, when: int, fits: Callable[[int], bool]) -> Interval:
         return here["figure-7"].at(lambda row: _share(row, f"held_at_{when}_", fits), protocol)
 
@@ -196,16 +181,20 @@ def _buffers(here: Studies) -> Judged:
     lot = held(WITHOUT, 10_000, lambda n: n < 10)
     others = {when: held(WITH, when, lambda n: n < 5) for when in (5000, 20_000)}
     ours = (
-        f"with: {_percent(few)} of devices hold fewer than 5, {_percent(many)} more than 30; without: {_percent(lot)} "
-        f"fewer than 10; fewer than 5 at 5,000 s {_percent(others[5000])}, at 20,000 s {_percent(others[20_000])}"
+        f"with: {percent(few)} of devices hold fewer than 5, {percent(many)} more than 30; without: {percent(lot)} "
+        f"fewer than 10; fewer than 5 at 5,000 s {percent(others[5000])}, at 20,000 s {percent(others[20_000])}"
     )
     skewed = few.mean > 0.4 and 0 < many.mean < 0.1
     same = skewed and few.mean < 0.55 and many.mean < 0.05 and lot.mean > 0.6
-    return ours, verdict_of(same, skewed and lot.mean > 0.6), ""
+    return Judgement.of(ours, same, skewed and lot.mean > 0.6)
 
 
-def _weights_and_delivery(here: Studies) -> Judged:
-    """SC-9."""
+@CLAIMS.add(
+    "SC-9",
+    "delivery drops below w_col = 0.5, is alike at 0.5 and 1; traffic does not depend on weights (Fig. 8a, b)",
+    "figure-8",
+)
+def _weights_and_delivery(here: Studies) -> Judgement:
     delivery, sent = (here["figure-8"].only(speed_max=6).along(m, WITH, "w_col") for m in ("delivery_ratio", "relayed"))
     drops = max(delivery[0.0].mean, delivery[0.25].mean) < min(delivery[w].mean for w in (0.5, 0.75, 1.0)) - 0.016
     alike = (
@@ -213,66 +202,71 @@ def _weights_and_delivery(here: Studies) -> Judged:
         and abs(sent[0.5].mean - sent[1.0].mean) <= SAME_TRAFFIC
     )
     insensitive = max(s.mean for s in sent.values()) - min(s.mean for s in sent.values()) <= 2 * SAME_TRAFFIC
-    ours = f"S = 6, by w_col: {_listed(delivery)}; sent {_listed(sent, 0)}"
-    return ours, verdict_of(drops and alike and insensitive, drops or (alike and insensitive)), ""
+    ours = f"S = 6, by w_col: {listed(delivery)}; sent {listed(sent, 0)}"
+    return Judgement.of(ours, drops and alike and insensitive, drops or (alike and insensitive))
 
 
-def _latency(here: Studies) -> Judged:
-    """SC-10."""
+@CLAIMS.add("SC-10", "S = 6 m/s: latency 4,000 s at w_cdc = 0, below 3,000 s at 0.5 (Fig. 8c)", "figure-8")
+def _latency(here: Studies) -> Judgement:
     none, half = (here["figure-8"].at("latency_avg", WITH, speed_max=6, w_col=w) for w in (1.0, 0.5))
     ours = f"{none.text(0)} s at w_cdc = 0, {half.text(0)} s at 0.5"
-    same = half.mean < 0.8 * none.mean
-    return ours, verdict_of(same, half.mean < none.mean), ""
+    return Judgement.of(ours, half.mean < 0.8 * none.mean, half.mean < none.mean)
 
 
-def _speed(here: Studies) -> Judged:
-    """SC-11."""
+@CLAIMS.add("SC-11", "latency falls with S, and so does the benefit of w_cdc (Fig. 8c)", "figure-8")
+def _speed(here: Studies) -> Judgement:
     figure = here["figure-8"]
     along = {w: figure.only(w_col=w).along("latency_avg", WITH, "speed_max") for w in (0.0, 0.25, 0.5, 0.75, 1.0)}
-    falls = all(one.mean > two.mean for found in along.values() for one, two in pairwise(found.values()))
+    faster = all(falls(found.values()) for found in along.values())
     gain = {speed: along[1.0][speed].mean - along[0.5][speed].mean for speed in along[1.0]}
     shrinks = all(one > two for one, two in pairwise(gain.values())) and max(gain.values()) > 0
-    ours = f"latency (s) by S at w_col = 0.75: {_listed(along[0.75], 0)}; gained by w_cdc = 0.5: "
+    ours = f"latency (s) by S at w_col = 0.75: {listed(along[0.75], 0)}; gained by w_cdc = 0.5: "
     ours += ", ".join(f"{value:,.0f} s at {speed}" for speed, value in gain.items())
-    return ours, verdict_of(falls and shrinks, falls), "" if shrinks else "no benefit that could shrink: see SC-10"
+    return Judgement.of(ours, faster and shrinks, faster, "" if shrinks else "no benefit that could shrink: see SC-10")
 
 
-def _interests(here: Studies) -> Judged:
-    """SC-12."""
+@CLAIMS.add(
+    "SC-12",
+    "γ = 3, 7 to 20 interests: traffic 15,000 to 11,000, delivery well above 80 % and rising (Fig. 9)",
+    "figure-9",
+)
+def _interests(here: Studies) -> Judgement:
     delivery, sent = (here["figure-9"].only(copies=3).along(m, WITH, "caves") for m in ("delivery_ratio", "relayed"))
-    falls = sent[7].mean > sent[20].mean
+    less = sent[7].mean > sent[20].mean
     same = abs(sent[7].mean - 15_000) <= SAME_TRAFFIC and abs(sent[20].mean - 11_000) <= SAME_TRAFFIC
     high = min(found.mean for found in delivery.values()) > 0.8
-    rises = delivery[20].mean >= delivery[7].mean - 0.016
+    more = delivery[20].mean >= delivery[7].mean - 0.016
     found = here["figure-9"].at(_communities, WITH, caves=20, copies=3)
-    ours = f"by caves: {_listed(sent, 0)} sent; delivery {_listed(delivery)}; {found.text(1)} of 20 caves found"
-    return ours, verdict_of(falls and same and high and rises, falls and high), ""
+    ours = f"by caves: {listed(sent, 0)} sent; delivery {listed(delivery)}; {found.text(1)} of 20 caves found"
+    return Judgement.of(ours, less and same and high and more, less and high)
 
 
-def _many_replicas(here: Studies) -> Judged:
-    """SC-13."""
+@CLAIMS.add(
+    "SC-13", "γ = 10: everybody is reached, traffic falls too; without prediction it is constant (Fig. 9)", "figure-9"
+)
+def _many_replicas(here: Studies) -> Judgement:
     figure = here["figure-9"]
     delivery, sent = (figure.only(copies=10).along(m, WITH, "caves") for m in ("delivery_ratio", "relayed"))
     lot = figure.along("relayed", WITHOUT, "caves")
     everybody = min(found.mean for found in delivery.values()) > EVERYBODY
-    falls = all(one.mean > two.mean for one, two in pairwise(sent.values())) or sent[20].mean < 0.95 * sent[7].mean
+    less = falls(sent.values()) or sent[20].mean < 0.95 * sent[7].mean
     constant = max(s.mean for s in lot.values()) <= 1.1 * min(s.mean for s in lot.values())
-    ours = f"by caves: {_listed(delivery)}; sent {_listed(sent, 0)}; without {_listed(lot, 0)}"
-    return ours, verdict_of(everybody and falls and constant, falls), ""
+    ours = f"by caves: {listed(delivery)}; sent {listed(sent, 0)}; without {listed(lot, 0)}"
+    return Judgement.of(ours, everybody and less and constant, less)
 
 
-def _density(here: Studies) -> Judged:
-    """SC-14."""
-    delivery = {p: here["figure-10"].along("delivery_ratio", p, "side") for p in (WITH, WITHOUT)}
-    sent = {p: here["figure-10"].along("relayed", p, "side") for p in (WITH, WITHOUT)}
-    full = all(found.mean > EVERYBODY for p in (WITH, WITHOUT) for found in delivery[p].values())
+@CLAIMS.add("SC-14", "no limit: full delivery at every density, less traffic with prediction (Fig. 10)", "figure-10")
+def _density(here: Studies) -> Judgement:
+    delivery = _along(here["figure-10"], "delivery_ratio", "side")
+    sent = _along(here["figure-10"], "relayed", "side")
+    full = all(found.mean > EVERYBODY for along in delivery.values() for found in along.values())
     less = all(sent[WITH][side].mean < sent[WITHOUT][side].mean for side in sent[WITH])
-    ours = "; ".join(f"{name}, by side (m): {_listed(delivery[p])}; sent {_listed(sent[p], 0)}" for name, p in _NAMES)
-    return ours, verdict_of(full and less, less), ""
+    ours = "; ".join(f"{name}, by side (m): {listed(delivery[p])}; sent {listed(sent[p], 0)}" for name, p in _NAMES)
+    return Judgement.of(ours, full and less, less)
 
 
-def _deviation(here: Studies) -> Judged:
-    """SC-15."""
+@CLAIMS.add("SC-15", "largest standard deviation over runs: delivery 0.016, traffic 3,212", "figure-3")
+def _deviation(here: Studies) -> Judgement:
     figure, spread = here["figure-3"], {}
     for metric in ("delivery_ratio", "relayed"):
         places = [(p, copies) for p in (WITH, WITHOUT) for copies in figure.along(metric, p, "copies")]
@@ -280,140 +274,77 @@ def _deviation(here: Studies) -> Judged:
         spread[metric] = max((stdev(values) for values in series if len(values) > 1), default=float("nan"))
     ours = f"over the runs of Fig. 3: {spread['delivery_ratio']:.3f} and {spread['relayed']:,.0f}"
     steady, cheap = spread["delivery_ratio"] <= 0.016, spread["relayed"] <= SAME_TRAFFIC
-    why = "" if steady and cheap else "here every run draws a society of its own; what the paper draws anew is not said"
-    return ours, verdict_of(steady and cheap, steady or cheap), why
+    why = "here every run draws a society of its own; what the paper draws anew is not said"
+    return Judgement.of(ours, steady and cheap, steady or cheap, why)
 
 
-def _best_weights(here: Studies) -> Judged:
-    """SC-16."""
+@CLAIMS.add("SC-16", "no weights deliver more than 0.25 and 0.75", "figure-8")
+def _best_weights(here: Studies) -> Judgement:
     delivery = here["figure-8"].only(speed_max=6).along("delivery_ratio", WITH, "w_col")
     best = max(delivery, key=lambda w: delivery[w].mean)
-    same = delivery[0.75].mean >= delivery[best].mean - 0.016
     ours = f"w_col = 0.75: {delivery[0.75].text()}; best {delivery[best].text()} at {best:g}"
-    return ours, verdict_of(same, False), ""
+    return Judgement.of(ours, delivery[0.75].mean >= delivery[best].mean - 0.016, False)
 
 
-def _hops_for_replicas(here: Studies) -> Judged:
-    """SC-17."""
+@CLAIMS.add("SC-17", "a larger maxTTL instead of γ reaches everybody too (note 4)", "figure-5")
+def _hops_for_replicas(here: Studies) -> Judgement:
     delivery = here["figure-5"].along("delivery_ratio", WITH, "max_hops")
-    rises = delivery[50].mean > delivery[5].mean
     ours = f"γ = 3: {delivery[5].text()} at maxTTL 5, {delivery[50].text()} at 50"
-    everybody = delivery[50].mean > EVERYBODY
-    return ours, verdict_of(everybody, rises), _weights(here)
+    more = delivery[50].mean > delivery[5].mean
+    return Judgement.of(ours, delivery[50].mean > EVERYBODY, more, _weights(here))
 
 
-class _Claimed(NamedTuple):
-    """A claim: what the paper says, the studies that it needs, and the rule."""
-
-    paper: str
-    needed: tuple[str, ...]
-    judge: Callable[[Studies], Judged]
-
-
-_CLAIMS = [
-    _Claimed("γ = 5: delivery 93 % with prediction, 40 % without (V.B.1)", ("figure-3",), _replicas),
-    _Claimed("above 90 % with γ = 5; without, three times as many copies are needed", ("figure-3",), _thrice),
-    _Claimed("equal γ, about the same traffic; it grows with γ (Fig. 3b)", ("figure-3",), _traffic),
-    _Claimed(
-        "publishers among subscribers: clearly faster, delivery and traffic as before; without, no change (Fig. 4)",
-        ("figure-4",),
-        _publishers,
-    ),
-    _Claimed("maxTTL 15 gives more than 90 %; without, 35 or more are needed (Fig. 5a)", ("figure-5",), _hops_needed),
-    _Claimed(
-        "traffic stops growing beyond maxTTL 25, at 100 %; without, it is linear (Fig. 5b)", ("figure-5",), _saturation
-    ),
-    _Claimed("no limit: at most 31 hops, most few; without up to 93 (Fig. 6)", ("figure-6",), _hop_distribution),
-    _Claimed(
-        "at 10,000 s almost half of the nodes hold fewer than 5, 2 % over 30; without, most fewer than 10 (Fig. 7)",
-        ("figure-7",),
-        _buffers,
-    ),
-    _Claimed(
-        "delivery drops below w_col = 0.5, is alike at 0.5 and 1; traffic does not depend on weights (Fig. 8a, b)",
-        ("figure-8",),
-        _weights_and_delivery,
-    ),
-    _Claimed("S = 6 m/s: latency 4,000 s at w_cdc = 0, below 3,000 s at 0.5 (Fig. 8c)", ("figure-8",), _latency),
-    _Claimed("latency falls with S, and so does the benefit of w_cdc (Fig. 8c)", ("figure-8",), _speed),
-    _Claimed(
-        "γ = 3, 7 to 20 interests: traffic 15,000 to 11,000, delivery well above 80 % and rising (Fig. 9)",
-        ("figure-9",),
-        _interests,
-    ),
-    _Claimed(
-        "γ = 10: everybody is reached, traffic falls too; without prediction it is constant (Fig. 9)",
-        ("figure-9",),
-        _many_replicas,
-    ),
-    _Claimed(
-        "no limit: full delivery at every density, less traffic with prediction (Fig. 10)", ("figure-10",), _density
-    ),
-    _Claimed("largest standard deviation over runs: delivery 0.016, traffic 3,212", ("figure-3",), _deviation),
-    _Claimed("no weights deliver more than 0.25 and 0.75", ("figure-8",), _best_weights),
-    _Claimed("a larger maxTTL instead of γ reaches everybody too (note 4)", ("figure-5",), _hops_for_replicas),
-]
-_NAMES = (("with", WITH), ("without", WITHOUT))
-
-
-def _traces_table(studies: dict[str, Study]) -> str:
+def _traces_table(studies: Studies) -> str:
     """Both protocols on the traces that there are."""
-    titles = (
-        "trace and interests",
-        "prediction",
-        "γ",
-        "T (s)",
-        "λ",
-        "ε",
-        "delivery",
-        "possible",
-        "sent",
-        "latency (h)",
-    )
-    lines = [f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
-    axes, metrics = ("copies", "period", "memory", "hysteresis"), ("delivery_ratio", "reachable_ratio")
+    axes, rows = ("copies", "period", "memory", "hysteresis"), []
     for name, title in TRACES.items():
         if name not in studies:
-            lines.append(f"| {title} | not run |" + " |" * (len(titles) - 2))
+            rows.append([title, "not run" + 8 * " |"])
             continue
         for said, protocol in _NAMES:
-            rows = [row["axes"] for row in studies[name].rows if row["protocol"] == protocol]
-            for place in sorted({tuple(row[axis] for axis in axes) for row in rows}):
-                here = studies[name].only(**dict(zip(axes, place, strict=True)))
-                cells = [f"{value:g}" for value in place]
-                cells += [here.at(metric, protocol).text() for metric in metrics]
+            runs = studies[name].only(protocol)
+            for place in sorted({tuple(row["place"][axis] for axis in axes) for row in runs.rows}):
+                here = runs.only(**dict(zip(axes, place, strict=True)))
+                cells = [here.at(metric, protocol).text() for metric in ("delivery_ratio", "reachable_ratio")]
                 cells += [here.at("relayed", protocol).text(0), here.at("latency_avg", protocol).text(1, unit=3600)]
-                lines.append(f"| {title} | {said} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+                rows.append([title, said, *(f"{value:g}" for value in place), *cells])
+    return table(
+        "trace and interests | prediction | γ | T (s) | λ | ε | delivery | possible | sent | latency (h)", rows
+    )
 
 
-def _calibration_table(study: Study | None) -> str:
+def _calibration_table(runs: Runs | None) -> str:
     """What the paper leaves out, tried: with 5 copies by mobility, maxTTL and Q/R, and without prediction."""
-    if study is None:
+    if runs is None:
         return "Not run: needs study `calibration`."
     limits = [6, 8, 10, 25, None]
     cases = [(f"with, Q/R = {q:g}", WITH, {"copies": 5, "state_noise": q}) for q in (0.001, 0.01, 0.1, 1.0)]
     cases += [(f"without, γ = {copies}", WITHOUT, {"copies": copies}) for copies in (5, 15)]
-    lines = ["| communities | prediction |" + "".join(f" maxTTL {limit or 'none'} |" for limit in limits)]
-    lines.append("|---|---|" + "---|" * len(limits))
+    rows = []
     for association, reading in {**READINGS, "frozen": "nobody leaves home"}.items():
         for said, protocol, case in cases:
             cells = []
             for limit in limits:
-                place = {"association": association, "max_hops": limit, **case}
-                delivery, sent = (study.at(metric, protocol, **place) for metric in ("delivery_ratio", "relayed"))
+                here = runs.only(protocol, association=association, max_hops=limit, **case)
+                delivery, sent = (here.at(metric, protocol) for metric in ("delivery_ratio", "relayed"))
                 cells.append(f"{delivery.text()}; {sent.text(0)}" if delivery.runs else "–")
-            lines.append(f"| {reading} | {said} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append([reading, said, *cells])
+    return table("communities | prediction | " + " | ".join(f"maxTTL {limit or 'none'}" for limit in limits), rows)
 
 
-def _place(name: dict[str, Any]) -> dict[str, Any]:
+def _place(row: Row) -> Row:
     """What was set for a run, by name: of the world, the workload and the protocol, the last with all defaults."""
+    name = row["name"]
     world = name["contacts"].get("parameters", {})
     place = {**world, **name["workload"], **name["result"]["parameters"]}
     place["association"] = "frozen" if world.get("choice") == "deterministic" else world.get("association", "home")
     place["w_col"] = place.pop("weights")["col"]
     return place
+
+
+def _along(runs: Runs, metric: str, axis: str) -> dict[str, dict[Any, Interval]]:
+    """A metric along an axis, by protocol."""
+    return {protocol: runs.along(metric, protocol, axis) for protocol in (WITH, WITHOUT)}
 
 
 def _weights(here: Studies) -> str:
@@ -432,20 +363,12 @@ def _first(along: dict[Any, Interval], fits: Callable[[Interval], bool]) -> Any:
     return next((place for place, found in along.items() if fits(found)), None)
 
 
-def _share(row: dict[str, Any], counted: str, fits: Callable[[int], bool]) -> float | None:
+def _share(row: Row, counted: str, fits: Callable[[int], bool]) -> float | None:
     """The share of what was observed under ``counted`` and a number that fits."""
     seen = {int(key.removeprefix(counted)): many for key, many in row["observed"].items() if key.startswith(counted)}
     every = sum(seen.values())
     return sum(many for number, many in seen.items() if fits(number)) / every if every else None
 
 
-def _communities(row: dict[str, Any]) -> float:
+def _communities(row: Row) -> float:
     return len(set(row["name"]["result"]["contacts"]["about"]["communities"]))
-
-
-def _listed(along: dict[Any, Interval], digits: int = 3) -> str:
-    return ", ".join(f"{place:,g}: {found.text(digits)}" for place, found in along.items())
-
-
-def _percent(found: Interval) -> str:
-    return f"{found.text(0, unit=0.01)} %"

@@ -58,6 +58,18 @@ class ScalarKalman:
         self.forecast = forecast = forecast + gain * (sample - forecast)
         return forecast
 
+    def repeat(self, sample: float, times: int) -> float:
+        """Take in the same sample so many times: the numbers of as many updates, until they change no more."""
+        error, forecast, q, r = self.error, self.forecast, self.state_noise, self.observation_noise
+        for _ in range(times):
+            gain = error / (error + r)
+            before = error, forecast
+            error, forecast = error + q - gain * error, forecast + gain * (sample - forecast)
+            if (error, forecast) == before:
+                break
+        self.error, self.forecast = error, forecast
+        return forecast
+
 
 def limit_gain(state_noise: float, observation_noise: float) -> float:
     """The gain at which the scalar predictor settles.

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hunet.report.figures import panels as draw_panels
-from hunet.systems.socialcast.claims import Study, read
+from hunet.systems.socialcast.claims import WITH, WITHOUT, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hunet.model.intervals import Interval
+    from hunet.report.runs import Runs
 
-WITH, WITHOUT = "socialcast", "socialcast-random"
 MOBILITY = {
     "goal": ("communities dissolve", "#0072b2"),
     "home": ("communities last", "#d55e00"),
@@ -32,7 +32,7 @@ def draw(results: Path, pictures: Path) -> None:
         draw_figures(studies["figure-3"], studies["figure-5"], pictures / "socialcast-figures.svg")
 
 
-def draw_calibration(study: Study, path: Path) -> None:
+def draw_calibration(study: Runs, path: Path) -> None:
     """Delivery against maxTTL and against Q/R, and traffic against maxTTL for each Q/R, in each mobility."""
     with draw_panels(path, 1, 3) as [hops, noise, traffic]:
         for association, (label, colour) in MOBILITY.items():
@@ -60,7 +60,7 @@ def draw_calibration(study: Study, path: Path) -> None:
         traffic.legend()
 
 
-def draw_figures(replicas: Study, hops: Study, path: Path) -> None:
+def draw_figures(replicas: Runs, hops: Runs, path: Path) -> None:
     """Fig. 3 and Fig. 5: delivery and traffic against γ and against maxTTL."""
     with draw_panels(path, 2, 2) as panels:
         for study, axis, label, (above, below) in (
@@ -93,7 +93,6 @@ def _curve(panel: Any, along: dict[Any, Interval], colour: str, label: str | Non
     )
 
 
-def _numbers(study: Study, axis: str) -> list[Any]:
+def _numbers(study: Runs, axis: str) -> list[Any]:
     """The numbers along an axis of SocialCast, in order."""
-    found = {row["axes"][axis] for row in study.rows if row["protocol"] == WITH}
-    return sorted(found - {None})
+    return sorted({row["place"][axis] for row in study.only(WITH).rows} - {None})

@@ -15,6 +15,7 @@ from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Pa
 from hunet.systems.socialcast.utility import ATTRIBUTES, Forecasts, Surroundings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from random import Random
 
 
@@ -108,6 +109,8 @@ class SocialCast(Protocol):
         self._deliveries: dict[Node, MessageSet] = {}
         self._handovers: dict[Node, MessageSet] = {}
         self._observed: Counter[str] = Counter()
+        self._asleep: float | None = None
+        """While nobody is near no timer runs: when the next tick is due that has not been made up for."""
 
     # Events -------------------------------------------------------------------------------------------------------
 
@@ -117,7 +120,11 @@ class SocialCast(Protocol):
             if time >= now:
                 self.driver.set_timer(f"held_at_{time:g}", time)
 
-    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        self._catch_up(now)
+        if self._asleep is not None:
+            self.driver.set_timer("tick", self._asleep)
+            self._asleep = None
         self.neighbours[peer] = None
         return ()
 
@@ -132,12 +139,14 @@ class SocialCast(Protocol):
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
+        self._catch_up(now)
         self.forecasts.learn(topic)
         self._bury_the_dead(now)
         for number in members(self.held & self.driver.messages.on_topic(topic)):
             self._deliver(number, self.copies[self._copies_of[number][0]][1])
 
-    def publish(self, message: Message, now: float) -> None:  # noqa: ARG002
+    def publish(self, message: Message, now: float) -> None:
+        self._catch_up(now)
         self.forecasts.learn(message.topic)
         self.delivered |= message.bit
         self._remember(message.number)
@@ -147,7 +156,10 @@ class SocialCast(Protocol):
     def timer(self, tag: str, now: float) -> None:
         if tag == "tick":
             self._tick(now)
-            self.driver.set_timer(tag, now + self.parameters.period)
+            if self.neighbours:
+                self.driver.set_timer(tag, now + self.parameters.period)
+            else:
+                self._asleep = now + self.parameters.period
         else:
             self._bury_the_dead(now)
             self._observed[f"{tag}_{len(self.copies)}"] += 1
@@ -218,7 +230,8 @@ class SocialCast(Protocol):
                 return 1 << number
         return 0
 
-    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
+    def demand(self, message: Message, now: float) -> Demand:
+        self._catch_up(now)
         near = sum([1 << peer for peer, row in self.rows.items() if message.topic in row.interests])
         return Demand(near, self.utilities.get(message.topic, 0.0))
 
@@ -228,6 +241,25 @@ class SocialCast(Protocol):
         """Sample the surroundings, and forecast (section IV)."""
         near = {topic for row in self.rows.values() for topic in row.interests}
         self.utilities = self.forecasts.utilities(self.surroundings.sample(set(self.neighbours), near))
+
+    def _catch_up(self, now: float) -> None:
+        """Make up for the ticks of a device without neighbours: each sees the same, and only forecasts change.
+
+        At one instant contacts, subscriptions and publications come before timers, so that a tick that is due now is
+        not among them.
+        """
+        if self._asleep is None or self._asleep >= now:
+            return
+        ticks = 0
+        while self._asleep < now:
+            last, self._asleep = self._asleep, self._asleep + self.parameters.period
+            ticks += 1
+        self.rest(ticks)
+        self._bury(number for number in members(self.held) if self.driver.messages[number].expires < last)
+
+    def rest(self, ticks: int) -> None:
+        """Sample the surroundings so many times in which nobody is there."""
+        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(), set()), ticks)
 
     def _plan(self) -> None:
         """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
@@ -311,7 +343,10 @@ class SocialCast(Protocol):
         self.held |= 1 << number
 
     def _bury_the_dead(self, now: float) -> None:
-        for number in members(self.held & self.driver.messages.dead(now)):
+        self._bury(members(self.held & self.driver.messages.dead(now)))
+
+    def _bury(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
             for arrival in list(self._copies_of[number]):
                 del self.copies[arrival]
                 self._forget_copy(number, arrival)

@@ -110,8 +110,24 @@ class Predictor(Protocol):
         """Take in a sample; returns the forecast of the next one."""
         ...
 
+    def repeat(self, sample: float, times: int) -> float:
+        """Take in the same sample so many times, at least once."""
+        ...
 
-class _Bounded:
+
+class _Repeating:
+    """A predictor without a shorter way."""
+
+    def update(self, sample: float) -> float:
+        raise NotImplementedError
+
+    def repeat(self, sample: float, times: int) -> float:
+        for _ in range(times - 1):
+            self.update(sample)
+        return self.update(sample)
+
+
+class _Bounded(_Repeating):
     """The forecast of a general model, kept between 0 and 1."""
 
     def __init__(self, model: KalmanPredictor) -> None:
@@ -121,7 +137,7 @@ class _Bounded:
         return min(1.0, max(0.0, self._model.update([sample])[0]))
 
 
-class _Watched:
+class _Watched(_Repeating):
     """Forecasts as another predictor does; while its forecasts do not come true, the last sample instead."""
 
     def __init__(self, predictor: Predictor, threshold: float) -> None:
@@ -155,8 +171,14 @@ class Forecasts:
             for _, _, predictors in self._own:
                 predictors[topic] = self._predictor()
 
-    def utilities(self, sample: Sample) -> dict[str, float]:
-        """Take in a sample; returns the utility for each interest."""
+    def utilities(self, sample: Sample, times: int = 1) -> dict[str, float]:
+        """Take in a sample, or the same one several times; returns the utility for each interest."""
+        if times > 1:
+            for _, attribute, predictor in self._shared:
+                predictor.repeat(attribute(sample, ""), times - 1)
+            for _, attribute, predictors in self._own:
+                for topic, predictor in predictors.items():
+                    predictor.repeat(attribute(sample, topic), times - 1)
         common = sum([w * predictor.update(attribute(sample, "")) for w, attribute, predictor in self._shared])
         found = dict.fromkeys(self.topics, common)
         for weight, attribute, predictors in self._own:

@@ -6,7 +6,7 @@ over a node (U. Brandes, Journal of Mathematical Sociology 25, 2001). Graphs are
 set of its neighbours, as bits.
 
 Where we depart from the paper, and why. It says nothing of nodes that cannot be reached; they are as far away as the
-community is large, which is further than any that can (A3 of our specification).
+community is large, which is further than any that can.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ Centrality = Literal["closeness", "betweenness"]
 
 
 def graph_of(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet]) -> Graph:
-    """The graph of a community: two are neighbours if either is in the other's familiar set, as far as known (A3).
+    """The graph of a community: two are neighbours if either is in the other's familiar set, as far as known.
 
     >>> graph_of(0b111, {0: 0b110, 1: 0b1000})
     {0: 6, 1: 1, 2: 1}
     """
     graph = {node: familiar_of.get(node, 0) & nodes & ~(1 << node) for node in reversed(members(nodes))}
     for node, near in list(graph.items()):
+        bit = 1 << node
         for other in members(near):
-            graph[other] |= 1 << node
+            if not graph[other] & bit:  # most pairs know each other: a test is cheaper than a new set
+                graph[other] |= bit
     return graph
 
 
@@ -83,7 +85,7 @@ def betweenness(graph: Graph) -> dict[int, float]:
 
 
 def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) -> NodeSet:
-    """The most central nodes: all that are as central as the best, or of them the one with the smallest number (A4).
+    """The most central nodes: all that are as central as the best, or of them the one with the smallest number.
 
     >>> complete = graph_of(0b1111, {0: 0b1110, 1: 0b1100, 2: 0b1000})
     >>> bin(brokers(complete)), bin(brokers(complete, single=True))
@@ -104,17 +106,22 @@ _CENTRALITIES: dict[str, Callable[[Graph], dict[int, float]]] = {"closeness": cl
 
 
 def _rings(graph: Graph, source: int, *, reached: bool = False) -> list[tuple[int, NodeSet]]:
-    """The other nodes by their distance; those that cannot be reached come last unless only the reached are asked."""
+    """The other nodes by their distance; those that cannot be reached come last unless only the reached are asked.
+
+    In a community most are one or two hops away: the search ends when everybody is known, often after a few of a ring.
+    """
     rings: list[tuple[int, NodeSet]] = []
-    known = ring = 1 << source
-    while True:
-        ahead = 0
-        for node in members(ring):
-            ahead |= graph[node]
-        ring = ahead & ~known
-        if not ring:
-            break
-        known |= ring
+    unknown = sum([1 << node for node in graph]) & ~(1 << source)
+    ring = graph[source]
+    while ring:
         rings.append((len(rings) + 1, ring))
-    apart = sum(1 << node for node in graph) & ~known
-    return rings if reached or not apart else [*rings, (len(graph), apart)]
+        unknown &= ~ring
+        if not unknown:
+            return rings
+        ahead, rest = 0, ring
+        while rest and unknown & ~ahead:
+            node = rest.bit_length() - 1
+            ahead |= graph[node]
+            rest ^= 1 << node
+        ring = ahead & unknown
+    return rings if reached or not unknown else [*rings, (len(graph), unknown)]

@@ -8,19 +8,32 @@ units, and all ten rows agree on 390 s. *Undelivered* are publications that reac
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from statistics import mean, median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hunet.model.intervals import Interval
-from hunet.report.runs import Runs, has_runs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from hunet.report.runs import Metric, NotRunError, Row, Runs, Studies, axes_of, read_studies, tables_of
 
 OVERLAY, PUSH = "socio-aware-overlay", "push"
 UNIT = 390.0
 """Seconds in a time unit of the paper's tables."""
+STUDIES = (
+    *("table-1", "table-2-cambridge", "table-2-reality", "table-2-geolife", "figure-5", "figures-7-and-8", "figure-9"),
+    *("table-3", "table-4", "table-4-same-community", "table-5", "figure-14", "unicast", "what-matters", "online"),
+)
+
+
+def read(results: Path) -> Studies:
+    """The studies that have results, with the trace of a run among its axes."""
+    return read_studies(results, STUDIES, lambda row: {"trace": row["contacts"], **axes_of(row)})
+
+
+def communities_of(runs: Runs, **place: Any) -> list[dict[str, Any]]:
+    """The communities that a frozen study took for granted."""
+    found: list[dict[str, Any]] = runs.first(OVERLAY, **place)["name"]["result"]["parameters"]["communities"]
+    return found
 
 
 def undelivered_percent(undelivered: int, publications: int) -> int:
@@ -43,8 +56,6 @@ class Dissemination(NamedTuple):
     undelivered: float
     """Share of the publications."""
     total_hops: float
-    pairs: float | None
-    """Share of (publication, subscriber) pairs that were served."""
     handed_at_once: float | None
     """Share of the deliveries in the unit of B."""
     quicker_than_mean: float | None
@@ -70,27 +81,28 @@ class Stages(NamedTuple):
     since_handed: float
 
 
-def stages(folder: Path, row: dict[str, Any]) -> list[Stages]:
+def stages(tables: Path) -> list[Stages]:
     """All deliveries of a run of a study that keeps its tables."""
-    author = dict(zip(*_columns(folder, row, "publications", "publication", "publisher"), strict=True))
+    author = dict(zip(*_columns(tables, "publications", "publication", "publisher"), strict=True))
     handed: dict[str, float] = {}
-    for time, sender, said in zip(*_columns(folder, row, "forwards", "time", "sender", "publication"), strict=True):
+    for time, sender, said in zip(*_columns(tables, "forwards", "time", "sender", "publication"), strict=True):
         if sender == author[said]:
             handed.setdefault(said, time)  # rows are in the order of time
-    served = _columns(folder, row, "deliveries", "publication", "node", "time", "hops", "delay")
+    served = _columns(tables, "deliveries", "publication", "node", "time", "hops", "delay")
     return [
         Stages(node, hops, delay / UNIT, (time - handed[said]) / UNIT)
         for said, node, time, hops, delay in zip(*served, strict=True)
     ]
 
 
-def measured(folder: Path, row: dict[str, Any]) -> Dissemination:
+@cache
+def measured(tables: Path) -> Dissemination:
     """Measure a run of a study that keeps its tables."""
-    served = stages(folder, row)
-    [delivered] = _columns(folder, row, "publications", "delivered")
+    served = stages(tables)
+    [delivered] = _columns(tables, "publications", "delivered")
     undelivered = _share([not many for many in delivered])
     if not served:
-        return Dissemination(None, None, None, undelivered, 0, row["delivery_ratio"], *[None] * 5)
+        return Dissemination(None, None, None, undelivered, 0, *[None] * 5)
     units = [each.since_created for each in served]
     average = mean(units)
     waiting: dict[str, list[float]] = {}
@@ -102,7 +114,6 @@ def measured(folder: Path, row: dict[str, Any]) -> Dissemination:
         average,
         undelivered,
         sum(each.hops for each in served),
-        row["delivery_ratio"],
         _share([each.since_handed < 1 for each in served]),
         _share([each < average for each in units]),
         median(units),
@@ -111,63 +122,30 @@ def measured(folder: Path, row: dict[str, Any]) -> Dissemination:
     )
 
 
-def _columns(folder: Path, row: dict[str, Any], table: str, *names: str) -> list[list[Any]]:
+def measure(name: str) -> Metric:
+    """A field of :class:`Dissemination` as a metric of a run."""
+
+    def of(row: Row) -> float | None:
+        found: float | None = getattr(measured(tables_of(row)), name)
+        return found
+
+    return of
+
+
+def known(runs: Runs, name: str, **place: Any) -> Interval:
+    """A measure of dissemination at a place of a study; where nothing was delivered, it counts as not run."""
+    found = runs.at(measure(name), OVERLAY, **place)
+    if not found.runs:
+        raise NotRunError
+    return found
+
+
+def _columns(tables: Path, table: str, *names: str) -> list[list[Any]]:
     import pyarrow.parquet as pq
 
-    read = pq.read_table(folder / "tables" / row["key"] / f"{table}.parquet", columns=list(names))
+    read = pq.read_table(tables / f"{table}.parquet", columns=list(names))
     return [read.column(name).to_pylist() for name in names]
 
 
 def _share(holds: list[bool]) -> float:
     return sum(holds) / len(holds) if holds else 0.0
-
-
-class Studies:
-    """The results of the studies, by the stem of the study file; those that have not been run are not there."""
-
-    def __init__(self, results: Path) -> None:
-        self._results = results
-        self._runs: dict[str, Runs | None] = {}
-        self._measured: dict[str, Dissemination] = {}
-
-    def runs(self, stem: str) -> Runs | None:
-        """The runs of a study, if there are any."""
-        if stem not in self._runs:
-            folder = self._results / stem
-            self._runs[stem] = Runs.read(folder) if has_runs(folder) else None
-        return self._runs[stem]
-
-    def at(self, stem: str, metric: Callable[[Dissemination], float | None], **axes: Any) -> Interval | None:
-        """A measure of dissemination at a point of a study; None if it has not been run, or has no deliveries."""
-        runs = self.runs(stem)
-        if runs is None:
-            return None
-
-        def of(row: dict[str, Any]) -> float | None:
-            if row["key"] not in self._measured:
-                self._measured[row["key"]] = measured(self._results / stem, row)
-            return metric(self._measured[row["key"]])
-
-        found = runs.at(of, OVERLAY, **axes)
-        return found if found.runs else None
-
-    def communities(self, stem: str, **axes: Any) -> list[dict[str, Any]] | None:
-        """The communities that a frozen study took for granted, at a point of the grid."""
-        row = self._first(stem, lambda row: row["protocol"] == OVERLAY, axes)
-        return None if row is None else row["name"]["result"]["parameters"]["communities"]
-
-    def figures(self, stem: str, contacts: str | None = None, **axes: Any) -> dict[str, Any] | None:
-        """The figures of the analysis of communities at a point of the grid; nothing there is random."""
-        row = self._first(stem, lambda row: contacts in (None, row["contacts"]), axes)
-        return None if row is None else row["observed"]
-
-    def _first(
-        self, stem: str, wanted: Callable[[dict[str, Any]], bool], axes: dict[str, Any]
-    ) -> dict[str, Any] | None:
-        """The first run of a study at a point of its grid."""
-        runs = self.runs(stem)
-        for row in runs.rows if runs else ():
-            place = {name.rpartition(".")[2]: value for name, value in row["axes"].items()}
-            if wanted(row) and all(place.get(name) == value for name, value in axes.items()):
-                return row
-        return None

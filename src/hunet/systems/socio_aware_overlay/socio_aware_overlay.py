@@ -11,10 +11,10 @@ import msgspec
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
 from hunet.protocols.buffer import Eviction
-from hunet.protocols.carrier import Carrier
-from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet, Seen
+from hunet.protocols.carrier import Carrier, Seen
+from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
-from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, farthest, graph_of
+from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest, graph_of
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.packets import (
@@ -116,6 +116,9 @@ class SocioAwareOverlay(Carrier):
         """Publications to be spread, by who may get them, and how many more times they may be passed on."""
         self._online = parameters.mode == "online"
         self._direct = parameters.broker_link == "direct"
+        self._graph: Graph = {}
+        """The community as it was last looked at, and the place that followed from it."""
+        self._seen = self.place
         self._words: dict[bool, tuple[Control, ...]] = {}
         """The greetings for members of the community and its brokers and for others, until something changes."""
         self._heard: dict[tuple[Node, type[Control]], Control] = {}
@@ -274,7 +277,7 @@ class SocioAwareOverlay(Carrier):
             wanted = self.subscriptions.subscribers(message.topic) & ~(1 << message.publisher | 1 << self.node)
             if wanted:
                 kept |= self._flood(message.bit, self.place.community | wanted, self.place.depth)
-        others = self.directory.brokers & ~(told | 1 << self.node)
+        others = self.directory.brokers & ~(told | 1 << self.node) if messages else 0  # what came may have expired
         if others and self._direct:
             hops = tuple([self.hops[number] for number in members(messages)])
             packet = Direct(messages, hops, told | others | 1 << self.node)
@@ -326,8 +329,10 @@ class SocioAwareOverlay(Carrier):
             self._move(Place(nodes), now)
             return
         graph = graph_of(nodes, {**self.view.familiar_of, self.node: self.view.familiar})
-        group = brokers(graph, self.parameters.centrality, single=not self.parameters.broker_group)
-        self._move(Place(nodes, group, max(1, farthest(graph, group))), now)
+        if graph != self._graph:  # otherwise what was worked out last still holds
+            group = brokers(graph, self.parameters.centrality, single=not self.parameters.broker_group)
+            self._graph, self._seen = graph, Place(nodes, group, max(1, farthest(graph, group)))
+        self._move(self._seen, now)
 
     def _find_default(self, peer: Node, now: float) -> None:
         """Step 7: who has no community uses that of the first broker it meets."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from hunet.systems.socio_aware_overlay.measures import PUSH, UNIT, Studies, undelivered_percent
-
-if TYPE_CHECKING:
-    from hunet.model.intervals import Interval
+from hunet.model.intervals import Interval
+from hunet.report.claims import percent, table
+from hunet.report.runs import Runs, Studies
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, PUSH, UNIT, known, measure, undelivered_percent
 
 
 class Row(NamedTuple):
@@ -44,143 +44,105 @@ TABLES = {
     "table-4": ("Table 4", "Reality", TABLE_4),
     "table-5": ("Table 5", "Geolife for UCSD", TABLE_5),
 }
+NAMES = {"cambridge": "Cambridge", "reality": "Reality", "geolife": "Geolife for UCSD"}
 LONERS = {True: "loners have the default community", False: "loners have none"}
-_HOUR = UNIT / 3600
 
 
-def axes_of(row: Row, loners: bool) -> dict[str, Any]:
+def place_of(row: Row, loners: bool) -> dict[str, Any]:
     """Where a row of the tables stands in our studies' grids."""
     load = row.load.partition("/")[2]
     return {"default_community": loners} | ({} if load.endswith("C") else {"subscriptions": int(load)})
 
 
+def loads(runs: Runs, name: str) -> dict[bool, list[Interval]]:
+    """A measure at the three loads of Table 4, with and without the default community."""
+    return {loners: [known(runs, name, **place_of(row, loners)) for row in TABLE_4] for loners in LONERS}
+
+
+def total_hops(runs: Runs, subscriptions: int) -> Interval:
+    """The hops of all deliveries of epidemic dissemination."""
+    return runs.at(lambda row: (row["hopcount_avg"] or 0) * row["delivered"], PUSH, subscriptions=subscriptions)
+
+
 def dissemination_table(studies: Studies, stem: str) -> str:
     """The paper's row, and ours both ways, load by load."""
-    table, trace, rows = TABLES[stem]
-    runs = studies.runs(stem)
-    if runs is None:
-        return ""
-    lines = [
-        f"{table}, {trace} (a unit is 390 s):",
-        "",
-        "| load | | hops | C−B (units) | C−A (units) | latency (h) | undelivered | total hops | pairs served |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    shown = [(stem, row) for row in rows]
-    if stem == "table-4" and studies.runs("table-4-same-community"):
+    title, trace, loads = TABLES[stem]
+    shown = [(stem, row) for row in loads]
+    if stem == "table-4" and "table-4-same-community" in studies:
         shown.append(("table-4-same-community", SAME_COMMUNITY))
+    rows = []
     for study, row in shown:
-        many = int(row.load.partition("/")[0])
-        total = "–" if row.total_hops is None else f"{row.total_hops:,}"
-        share = undelivered_percent(row.undelivered, many)
-        paper = f"{row.hops:.2f} | {row.contact_to_sub} | {row.pub_to_sub:,} | {row.hours} | {share} %"
-        lines.append(f"| {row.load} | the paper | {paper} | {total} | – |")
+        runs, many = studies[study], int(row.load.partition("/")[0])
+        paper = [f"{row.hops:.2f}", row.contact_to_sub, f"{row.pub_to_sub:,}", row.hours]
+        paper += [f"{undelivered_percent(row.undelivered, many)} %", f"{row.total_hops:,}" if row.total_hops else "–"]
+        rows.append([row.load, "the paper", *paper, "–"])
         for loners, said in LONERS.items():
-            axes = axes_of(row, loners)
-            cells = [
-                text(studies.at(study, lambda d: d.hops, **axes), 2),
-                text(studies.at(study, lambda d: d.contact_to_sub, **axes), 1),
-                text(studies.at(study, lambda d: d.pub_to_sub, **axes), 0),
-                text(studies.at(study, lambda d: d.pub_to_sub, **axes), 1, 3600 / UNIT),
-                percent(studies.at(study, lambda d: d.undelivered, **axes)),
-                text(studies.at(study, lambda d: d.total_hops, **axes), 0),
-                percent(studies.at(study, lambda d: d.pairs, **axes)),
-            ]
-            lines.append(f"| | {said} | {' | '.join(cells)} |")
+            here = runs.only(OVERLAY, **place_of(row, loners))
+            hops, after, units, undelivered, pairs = _cells(here, 1)
+            hours = here.at(measure("pub_to_sub"), OVERLAY).text(1, 3600 / UNIT)
+            total = here.at(measure("total_hops"), OVERLAY).text(0)
+            rows.append([f"| {said}", hops, after, units, hours, undelivered, total, pairs])
         if study == stem:
-            axes = {"subscriptions": int(row.load.partition("/")[2])}
-            hops = runs.at(lambda r: (r["hopcount_avg"] or 0) * r["delivered"], PUSH, **axes)
-            cells = [
-                runs.at("hopcount_avg", PUSH, **axes).text(2),
-                "–",
-                runs.at("latency_avg", PUSH, **axes).text(0, UNIT),
-            ]
-            cells += [runs.at("latency_avg", PUSH, **axes).text(1, 3600), "–", hops.text(0)]
-            cells.append(percent(runs.at("delivery_ratio", PUSH, **axes)))
-            lines.append(f"| | epidemic | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            subscriptions = int(row.load.partition("/")[2])
+            here = runs.only(PUSH, subscriptions=subscriptions)
+            delay = here.at("latency_avg", PUSH)
+            cells = [here.at("hopcount_avg", PUSH).text(2), "–", delay.text(0, UNIT), delay.text(1, 3600), "–"]
+            cells += [total_hops(runs, subscriptions).text(0), percent(here.at("delivery_ratio", PUSH))]
+            rows.append(["| epidemic", *cells])
+    heading = "load | | hops | C−B (units) | C−A (units) | latency (h) | undelivered | total hops | pairs served"
+    return f"{title}, {trace} (a unit is 390 s):\n\n{table(heading, rows)}"
 
 
-def trace_table(studies: Studies, names: dict[str, str]) -> str:
-    """Section 3: pairs by category, inter-contact times, degrees and hops of the traces (``names`` by their labels)."""
-    lines = [
-        "The traces, as section 3 looks at them:",
-        "",
-        "| trace | nodes | pairs that met | community | familiar stranger | friend | stranger | inter-contact times | "
-        "least, median, most met | pairs by hops |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for label, name in names.items():
-        found = studies.figures("table-1", label, least_contacts=1)
-        if found is None:
-            continue
-        graph, pairs = found["graph"], found["pairs"]
-        law = pairs["power_law"]
-        said = f"x^-{law['alpha']:.2f} from {law['low']:,.0f} to {law['high']:,.0f} s" if law else "no power law"
-        degrees = sorted(graph["degrees"])
-        cells = [
-            graph["nodes"],
-            graph["edges"],
-            *pairs["categories"].values(),
-            said,
-            f"{degrees[0]}, {median(degrees):g}, {degrees[-1]}",
-            ", ".join(f"{number}: {many:,}" for number, many in enumerate(graph["hops"], 1)),
-        ]
-        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
-    return "\n".join(lines) if len(lines) > 4 else ""
+def trace_table(runs: Runs) -> str:
+    """Section 3: pairs by category, inter-contact times, degrees and hops of the traces."""
+    rows = []
+    for label, name in NAMES.items():
+        for row in runs.only(trace=label, least_contacts=1).rows[:1]:
+            graph, pairs = row["observed"]["graph"], row["observed"]["pairs"]
+            law, degrees = pairs["power_law"], sorted(graph["degrees"])
+            said = f"x^-{law['alpha']:.2f} from {law['low']:,.0f} to {law['high']:,.0f} s" if law else "no power law"
+            met = f"{degrees[0]}, {median(degrees):g}, {degrees[-1]}"
+            hops = ", ".join(f"{number}: {many:,}" for number, many in enumerate(graph["hops"], 1))
+            rows.append([name, graph["nodes"], graph["edges"], *pairs["categories"].values(), said, met, hops])
+    heading = (
+        "trace | nodes | pairs that met | community | familiar stranger | friend | stranger | inter-contact times "
+    )
+    heading += "| least, median, most met | pairs by hops"
+    return f"The traces, as section 3 looks at them:\n\n{table(heading, rows)}" if rows else ""
 
 
-def matters_table(studies: Studies) -> str:
+_MEASURES = "hops | C−B (units) | C−A (units) | undelivered | pairs served"
+
+
+def matters_table(runs: Runs) -> str:
     """Results with and without each choice that the paper leaves open."""
-    if studies.runs("what-matters") is None:
-        return ""
-    lines = [
-        "What Table 4 (Reality, 1000/100, default community) depends on:",
-        "",
-        "| one hop is | brokers | injection | hops | C−B (units) | C−A (units) | undelivered | pairs served |",
-        "|---|---|---|---|---|---|---|---|",
+    rows = [
+        [hop, "group" if group else "one", inject, *_cells(runs.only(hop=hop, broker_group=group, inject=inject))]
+        for hop in ("met", "familiar")
+        for group in (True, False)
+        for inject in ("first-contact", "broker")
     ]
-    for hop in ("met", "familiar"):
-        for group in (True, False):
-            for inject in ("first-contact", "broker"):
-                axes = {"hop": hop, "broker_group": group, "inject": inject}
-                cells = _measures(studies, "what-matters", **axes)
-                lines.append(f"| {hop} | {'group' if group else 'one'} | {inject} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    found = table(f"one hop is | brokers | injection | {_MEASURES}", rows)
+    return f"What Table 4 (Reality, 1000/100, default community) depends on:\n\n{found}"
 
 
-def online_table(studies: Studies) -> str:
+def online_table(runs: Runs) -> str:
     """Results of the whole algorithm at work, beside those with known communities."""
-    if studies.runs("online") is None:
-        return ""
-    lines = [
-        "Online and frozen, closeness and betweenness (Reality, 1000/100, default community, one hop is familiar):",
-        "",
-        "| mode | centrality | hops | C−B (units) | C−A (units) | undelivered | pairs served |",
-        "|---|---|---|---|---|---|---|",
+    rows = [
+        [mode, centrality, *_cells(runs.only(mode=mode, centrality=centrality))]
+        for mode in ("online", "frozen")
+        for centrality in ("closeness", "betweenness")
     ]
-    for mode in ("online", "frozen"):
-        for centrality in ("closeness", "betweenness"):
-            cells = _measures(studies, "online", mode=mode, centrality=centrality)
-            lines.append(f"| {mode} | {centrality} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    title = "Online and frozen, closeness and betweenness (Reality, 1000/100, default community, one hop is familiar):"
+    return f"{title}\n\n{table(f'mode | centrality | {_MEASURES}', rows)}"
 
 
-def _measures(studies: Studies, stem: str, **axes: Any) -> list[str]:
+def _cells(runs: Runs, digits: int = 0) -> list[str]:
+    """The measures of the overlay; C - B with so many digits."""
     return [
-        text(studies.at(stem, lambda d: d.hops, **axes), 2),
-        text(studies.at(stem, lambda d: d.contact_to_sub, **axes), 0),
-        text(studies.at(stem, lambda d: d.pub_to_sub, **axes), 0),
-        percent(studies.at(stem, lambda d: d.undelivered, **axes)),
-        percent(studies.at(stem, lambda d: d.pairs, **axes)),
+        runs.at(measure("hops"), OVERLAY).text(2),
+        runs.at(measure("contact_to_sub"), OVERLAY).text(digits),
+        runs.at(measure("pub_to_sub"), OVERLAY).text(0),
+        percent(runs.at(measure("undelivered"), OVERLAY)),
+        percent(runs.at("delivery_ratio", OVERLAY)),
     ]
-
-
-def text(found: Interval | None, digits: int, unit: float = 1.0) -> str:
-    """A number with its confidence interval, or a dash."""
-    return found.text(digits, unit) if found else "–"
-
-
-def percent(found: Interval | None) -> str:
-    """A share as a percentage."""
-    return f"{found.text(0, 0.01)} %" if found else "–"

@@ -1,0 +1,111 @@
+"""B-SUB and B-SUB-P once more, from sections 3.1 and 4.3 to 4.5 of the paper: counters in lists, messages in sets.
+
+Where the paper leaves a choice, it is as ``hunet.systems.b_sub`` says under "Where we depart from the paper".
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from hunet import Publication
+from hunet.systems.b_sub.b_sub import BSubParameters
+from tests.systems.second import Network, alive
+
+Filter = list[int]
+
+
+class Device:
+    def __init__(self, counters: int) -> None:
+        self.relay: Filter = [0] * counters
+        self.aged = 0
+        """Decay cycles of the common clock that the relay filter has seen."""
+        self.buffer: dict[Publication, int] = {}
+        """Messages with their hops."""
+        self.preferences: dict[Publication, float] = {}
+        self.seen: set[Publication] = set()
+
+
+class BSub(Network):
+    def __init__(self, nodes: int, parameters: BSubParameters, private: bool) -> None:
+        super().__init__(nodes)
+        self.given, self.private = parameters, private
+        self.devices = [Device(parameters.counters) for _ in range(nodes)]
+
+    # Filters (section 3.1) ------------------------------------------------------------------------------------------
+
+    def positions(self, tag: str) -> list[int]:
+        digest = blake2b(tag.encode(), digest_size=4 * self.given.hashes, person=b"hunet-tcbf").digest()
+        words = [digest[4 * i : 4 * i + 4] for i in range(self.given.hashes)]
+        return [int.from_bytes(word, "little") % self.given.counters for word in words]
+
+    def genuine(self, tags: set[str]) -> Filter:
+        made = [0] * self.given.counters
+        for tag in tags:
+            for position in self.positions(tag):
+                made[position] = self.given.initial
+        return made
+
+    def a_merge(self, one: Filter, two: Filter) -> Filter:
+        return [min(x + y, self.given.ceiling) for x, y in zip(one, two, strict=True)]
+
+    def m_merge(self, one: Filter, two: Filter) -> Filter:
+        return [max(x, y) for x, y in zip(one, two, strict=True)]
+
+    def value(self, of: Filter, tag: str) -> int:
+        return min(of[position] for position in self.positions(tag))
+
+    def preference(self, mine: Filter, theirs: Filter, tag: str) -> float:
+        c_i, c_j = self.value(mine, tag), self.value(theirs, tag)
+        return c_j if c_i == 0 else (c_j - c_i) / c_i
+
+    # A contact (sections 4.3 to 4.5) --------------------------------------------------------------------------------
+
+    def held(self, node: int) -> list[tuple[Publication, int]]:
+        return list(self.devices[node].buffer.items())
+
+    def publish(self, now: float, message: Publication) -> None:
+        self.store(now, message.node, message, 0)
+
+    def meet(self, now: float, a: int, b: int) -> None:
+        told: dict[int, tuple[Filter, Filter, set[Publication]]] = {}
+        for node in (a, b):
+            device, cycles = self.devices[node], int(now // self.given.decay_cycle)
+            device.relay = [max(0, counter - (cycles - device.aged)) for counter in device.relay]
+            device.aged = cycles
+            genuine, relay = self.genuine(self.wants[node]), device.relay
+            if self.private:
+                genuine, relay = self.genuine(set()), self.a_merge(genuine, relay)
+            told[node] = genuine, relay, set(device.seen)
+        goes = {(one, two): self.chosen(now, one, *told[two]) for one, two in ((a, b), (b, a))}
+        for (sender, receiver), messages in goes.items():
+            for message, hops in messages.items():
+                self.forwards.append((now, sender, receiver, message.id))
+                self.deliver(now, receiver, message, hops + 1)
+                self.store(now, receiver, message, hops + 1)
+        for node, peer in ((a, b), (b, a)):
+            device = self.devices[node]
+            device.relay = self.m_merge(self.a_merge(device.relay, told[peer][0]), told[peer][1])
+
+    def chosen(
+        self, now: float, node: int, genuine: Filter, relay: Filter, seen: set[Publication]
+    ) -> dict[Publication, int]:
+        """What goes to a peer that has told its filters and what it has seen (section 4.4)."""
+        device, goes = self.devices[node], {}
+        for message, hops in device.buffer.items():
+            if alive(message, now) and message not in seen:
+                better = self.preference(device.relay, relay, message.topic)
+                if self.value(genuine, message.topic) > 0:
+                    goes[message] = hops
+                elif better > device.preferences.get(message, 0):
+                    goes[message] = hops
+                    device.preferences[message] = better
+        return goes
+
+    def store(self, now: float, node: int, message: Publication, hops: int) -> None:
+        device = self.devices[node]
+        device.seen.add(message)
+        if self.given.max_hops is None or hops < self.given.max_hops:
+            device.buffer[message] = hops
+        device.buffer = {message: hops for message, hops in device.buffer.items() if alive(message, now)}
+        if self.given.buffer is not None and len(device.buffer) > self.given.buffer:
+            del device.buffer[min(device.buffer, key=lambda held: (held.time, held.id))]
