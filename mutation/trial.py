@@ -197,7 +197,9 @@ def _pytest(package: Package, tests: Path, files: list[str], *words: str, plugin
     os.chdir(tests)
     quiet = ["-q", "-x", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-m", "not slow"]
     quiet += ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
-    return int(pytest.main([*quiet, f"--basetemp={package.scratch / 'tmp'}", *words, *files], plugins=[plugin]))
+    code = int(pytest.main([*quiet, f"--basetemp={package.scratch / 'tmp'}", *words, *files], plugins=[plugin]))
+    sys.stdout.flush()  # the process ends without the usual cleaning up
+    return code
 
 
 class _Recorder:
