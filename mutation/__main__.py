@@ -78,9 +78,9 @@ def chosen(module: str, per_100: float, seed: int) -> list[Mutant]:
 
 def alive(module: str, one: Outcome, judged: Container[Name]) -> list[Mutant]:
     """The survivors of the last time that can still be made and are not judged equivalent."""
-    names = {(module, survivor.line, survivor.change) for survivor in one.survivors}
+    names = {(module, survivor.line, survivor.change, survivor.nth) for survivor in one.survivors}
     every = mutants(module, (SOURCE / module).read_text("utf-8"))
-    return [mutant for mutant in every if mutant.name in names and mutant.name not in judged]
+    return [mutant for mutant in every if (*mutant.name, mutant.nth) in names and mutant.name not in judged]
 
 
 def main() -> None:
@@ -112,7 +112,7 @@ def main() -> None:
                 sys.exit(f"mutate: {error}")
             one = results[module] if asked.survivors else Outcome(lines_of_code((SOURCE / module).read_text("utf-8")))
             one.survivors = [each for each in one.survivors if (module, each.line, each.change) in judged] + [
-                Survivor(mutant.number, mutant.line, mutant.change, verdict.executed)
+                Survivor(mutant.number, mutant.line, mutant.change, verdict.executed, mutant.nth)
                 for mutant, verdict in zip(tried, verdicts, strict=True)
                 if verdict.killer is None
             ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
@@ -51,6 +52,8 @@ class Mutant(NamedTuple):
     """The first and the last line of the statement, or of the head of the block."""
     source: Callable[[], str]
     """Gives the whole module with the change: it takes a while, and few mutants are tried."""
+    nth: int = 0
+    """How many mutants above it have the same name."""
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -79,7 +82,13 @@ def mutants(module: str, source: str) -> list[Mutant]:
             found[number, change] = Mutant(
                 module, number, lines[number - 1].strip(), change, _span(statement), partial(_changed, tree, node, new)
             )
-    return sorted(found.values(), key=lambda mutant: (mutant.number, mutant.change))
+    met: Counter[str] = Counter()
+    every = []
+    for mutant in sorted(found.values(), key=lambda mutant: (mutant.number, mutant.change)):
+        name = f"{mutant.line} {mutant.change}"
+        every.append(mutant._replace(nth=met[name]))
+        met[name] += 1
+    return every
 
 
 def sample(every: list[Mutant], count: int, seed: int) -> list[Mutant]:

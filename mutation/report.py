@@ -45,6 +45,8 @@ class Survivor:
     line: str
     change: str
     executed: bool
+    nth: int = 0
+    """Which of those with the same line and change."""
 
 
 @dataclass(slots=True)

@@ -87,6 +87,12 @@ def test_mutants_change_one_thing_and_name_its_place() -> None:
     assert [mutant.source() for mutant in mutants("tiny/module.py", TINY)] == [mutant.source() for mutant in every]
 
 
+def test_mutants_of_equal_lines_are_told_apart() -> None:
+    first, second = (mutant for mutant in mutants("m.py", "a += b\na += b\n") if mutant.change.endswith("pass"))
+    assert first.name == second.name
+    assert (first.nth, second.nth) == (0, 1)
+
+
 def test_samples_depend_on_the_seed_alone_and_prefer_other_lines() -> None:
     every = mutants("tiny/module.py", TINY)
     few = sample(every, 5, seed=1)
