@@ -35,8 +35,10 @@ class Environment:
         subprocess.run(pip, check=True, timeout=TIMEOUT)
 
     def run(self, *words: object) -> str:
-        environment = {**os.environ, "COLUMNS": "120"}
-        environment.pop("PYTHONPATH", None)
+        # Tests that ran before in this process may have told Spark which Python its workers use: this one's.
+        ours = ("PYTHONPATH", "PYSPARK", "SPARK")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        environment["COLUMNS"] = "120"
         done = subprocess.run(
             [self.python, *map(str, words)],
             cwd=self.folder,
