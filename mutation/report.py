@@ -9,7 +9,9 @@ from pathlib import Path
 
 BEFORE = """\
 Before there was this command, 298 mutants of 19 modules had been tried: 68 % and 79 %. Its first run, with seed 1 and
-the tests of that day, found 70 % and 79 % of 381; the tests that were added since are for the survivors."""
+the tests of that day, found 70 % and 79 % of 381; the tests that were added since are for the survivors.
+Figures of a sample that tests were written for flatter: of 58 fresh mutants in 20 modules (protocols, B-SUB, a part of
+MOPS; seed 2) 83 % were killed, with none judged equivalent yet. `./run mutate --seed 3` tells how it is now."""
 
 Name = tuple[str, str, str]
 """Module, text of the line, change."""
