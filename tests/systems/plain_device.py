@@ -9,11 +9,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hunet import Contacts, Result, Workload, run
+from hunet import Contacts, Workload, run
 from hunet.model import Message, members
 from hunet.protocols import Driver, Protocol
 from hunet.protocols.contract import Control, Data, Packet
-from hunet.simulation.result import Coded
+from tests.fields import rows
 
 
 class PlainWord(Control, frozen=True):
@@ -106,12 +106,6 @@ class PlainDevice(Protocol):
             self.known[peer] |= set(members(packet.messages))
 
 
-def rows(result: Result, table: str, *names: str) -> list[tuple[Any, ...]]:
-    columns = [result.columns[table][name] for name in names]
-    plain = [[c.names[code] for code in c.codes] if isinstance(c, Coded) else c.tolist() for c in columns]
-    return sorted(zip(*plain, strict=True))
-
-
 def compare(contacts: Contacts, workload: Workload, quick: type[Protocol], plain: type[Protocol], **given: Any) -> int:
     """Require that two implementations deliver and forward the same; returns how many deliveries there were."""
     one, two = (run(contacts, workload, kind, **given) for kind in (quick, plain))
@@ -119,6 +113,6 @@ def compare(contacts: Contacts, workload: Workload, quick: type[Protocol], plain
         ("deliveries", ("publication", "node", "time", "hops")),
         ("forwards", ("time", "sender", "receiver", "publication")),
     ):
-        assert rows(one, table, *names) == rows(two, table, *names), table
+        assert sorted(rows(one, table, *names)) == sorted(rows(two, table, *names)), table
     assert one.summary["out_of_band_packets"] == two.summary["out_of_band_packets"]
     return int(one.summary["delivered"])

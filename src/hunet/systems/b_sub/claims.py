@@ -303,7 +303,7 @@ def _consensus(_: Studies) -> Judgement:
     "Fig. 5: after 19 units only y and w are left; Fig. 8: by A-merge B and C still hold A's interest after 10",
 )
 def _examples(_: Studies) -> Judgement:
-    ours = "the same in `tests/social/test_tcbf.py`, vectors 5 and 6 (by M-merge it is gone after 5)"
+    ours = "the same in `tests/systems/b_sub/test_filter.py`, vectors 5 and 6 (by M-merge it is gone after 5)"
     return Judgement(ours, "reproduced")
 
 

@@ -111,23 +111,13 @@ class Predictor(Protocol):
         ...
 
     def repeat(self, sample: float, times: int) -> float:
-        """Take in the same sample so many times, at least once."""
-        ...
-
-
-class _Repeating:
-    """A predictor without a shorter way."""
-
-    def update(self, sample: float) -> float:
-        raise NotImplementedError
-
-    def repeat(self, sample: float, times: int) -> float:
+        """Take in the same sample so many times, at least once; a predictor may know a shorter way."""
         for _ in range(times - 1):
             self.update(sample)
         return self.update(sample)
 
 
-class _Bounded(_Repeating):
+class _Bounded(Predictor):
     """The forecast of a general model, kept between 0 and 1."""
 
     def __init__(self, model: KalmanPredictor) -> None:
@@ -137,7 +127,7 @@ class _Bounded(_Repeating):
         return min(1.0, max(0.0, self._model.update([sample])[0]))
 
 
-class _Watched(_Repeating):
+class _Watched(Predictor):
     """Forecasts as another predictor does; while its forecasts do not come true, the last sample instead."""
 
     def __init__(self, predictor: Predictor, threshold: float) -> None:
