@@ -187,7 +187,7 @@ def test_rosters(spark: SparkSession, shared: Path) -> None:
     from hunet.pipeline.formats import FORMATS
     from hunet.pipeline.formats.format import Reading
     from hunet.pipeline.meetings import check_stays
-    from hunet.pipeline.sources import find_files, read_head, read_lines
+    from hunet.pipeline.sources import Source, find_files, read_head
 
     files, _ = find_files(shared / "traces" / "nus")
     head = read_head(files[0])
