@@ -1,8 +1,8 @@
 """The heart of stage 2: the sightings of a pair, put in order, become its contacts.
 
 Pairs are dealt out to parts; Spark brings the rows of a part into one place, packed by the thousand as Arrow writes
-them, and NumPy works through a part at once: one sort, a running maximum of the ends, a cut wherever a start is more than
-``gap`` after it. Window functions do the same and take twice as long, because they move and compare rows one by one.
+them, and NumPy works through a part at once: one sort, a running maximum of the ends, a cut wherever a start is more
+than ``gap`` after it. Window functions do the same and take longer, because they move and compare rows one by one.
 
 What comes out of a partition (table ``joined``): one row a contact; one for each record that is part of none, with its
 fate; one with the number of lines that are no records, for each kind; and one for each node that the partition has met,
