@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from hunet.model import ConfigurationError
+from hunet.pipeline.classic import _reach
 from hunet.pipeline.java import Java, SparkError, find_java, java_home
-from hunet.pipeline.session import _master, _reach, spark_errors, spark_session
+from hunet.pipeline.session import _master, spark_errors, spark_session
 
 NEEDED = ("bash", "sh", "env", "dirname", "cat", "rm", "chmod", "uname", "readlink", "ps")
 """What Spark's own scripts call."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hunet.graphs.power_law import fit_power_law
 from hunet.model.files import folder_in_place
 from hunet.pipeline.pairs import PairSettings, binned, inter_contacts, pairs
+from hunet.pipeline.session import scratch_folder
 from hunet.pipeline.social_graph import (
     GraphSettings,
     communities,
@@ -52,8 +53,7 @@ def open_trace(spark: SparkSession, path: Path) -> Trace:
         from hunet.model.contact_files import read_contacts, write_contacts
 
         contacts = read_contacts(path)
-        scratch = spark.conf.get("spark.hunet.scratch")
-        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch)) / "contacts.parquet"
+        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch_folder())) / "contacts.parquet"
         write_contacts(contacts, file)
         said = {"span": contacts.span}
     with file.open("rb") as content:
