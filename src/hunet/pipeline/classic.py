@@ -7,6 +7,7 @@ starting: Ctrl-C would leave it running.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shlex
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from hunet.model.errors import ConfigurationError
+from hunet.pipeline.class_archive import archive_of, make_in_background, use_archive
 from hunet.pipeline.java import Java, SparkError, find_java, java_home
 
 if TYPE_CHECKING:
@@ -82,13 +84,14 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
     if wish.master.startswith("spark://"):
         _reach(wish.master)
     java = find_java(memory=wish.memory)
-    settings = _settings(wish, scratch) | wish.options
+    archive = archive_of(java)
+    settings = _settings(wish, archive, scratch) | wish.options
     process: subprocess.Popen[bytes] | None = None
     try:
         with _elsewhere(scratch):  # what Java leaves in its working directory goes with that folder
             process = _launch(java, settings, scratch)
             SparkContext(gateway=_gateway(process, scratch / _CONNECTION))
-            return SparkSession.builder.getOrCreate()
+            session = SparkSession.builder.getOrCreate()
     except BaseException as error:
         _forget_java()
         if process is not None:
@@ -101,6 +104,9 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
             f"Spark did not start at {wish.master}: {first_line(error)} "
             f"(Java {java.version} from {java.where}: {java.path})"
         ) from None
+    if archive is not None and not archive.exists():
+        atexit.register(make_in_background, archive, java)
+    return session
 
 
 def submitted() -> bool:
@@ -121,18 +127,22 @@ def join(options: dict[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
-def stop(session: SparkSession) -> None:
-    """End the session and the Java process that was started for it."""
+def stop(session: SparkSession, *, leaving: bool) -> None:
+    """End the session and the Java process that was started for it; ``leaving`` says that this process ends too."""
     from pyspark import SparkContext
 
+    gateway = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     with suppress(Exception):  # Java may have gone before; there is nothing left to stop then
         # Word of a lost executor that comes during the stop is printed past all loggers.
         jvm: Any = session.sparkContext._jvm
         java = jvm.java
         java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
-        session.stop()
-    gateway = SparkContext._gateway
-    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+        if process is None or not leaving:
+            session.stop()
+        else:  # Java stops Spark when it ends; PySpark's own part takes another second, and complains if left out
+            accumulators: Any = session.sparkContext._accumulatorServer
+            accumulators.handle_error = lambda *_: None
     if process is not None:  # the next session may need another heap, which Java takes at its start only
         assert gateway is not None
         with suppress(Exception):
@@ -171,8 +181,9 @@ def watched(session: SparkSession, progress: Callable[[int, int], None]) -> Iter
             info = tracker.getJobInfo(job)
             for stage in info.stageIds if info else ():
                 found = tracker.getStageInfo(stage)
-                done += found.numCompletedTasks if found else 0
-                known += found.numTasks if found else 0
+                if found and found.numActiveTasks + found.numCompletedTasks:  # others may never begin: skipped
+                    done += found.numCompletedTasks
+                    known += found.numTasks
         progress(done, known)
 
     def keep_looking() -> None:
@@ -206,7 +217,7 @@ def first_line(error: BaseException) -> str:
     return lines[0][:300] if lines else type(error).__name__
 
 
-def _settings(wish: Wish, scratch: Path) -> dict[str, str]:
+def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]:
     log = scratch / "log4j2.properties"
     log.write_text(_LOG_SETTINGS, encoding="utf-8")
     java_options = [
@@ -215,6 +226,8 @@ def _settings(wish: Wish, scratch: Path) -> dict[str, str]:
         # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves.
         "-XX:+UseSerialGC -XX:TieredStopAtLevel=1" if wish.small else "-XX:+UseParallelGC",
     ]
+    if archive is not None and archive.exists():
+        java_options.append(use_archive(archive))
     settings = {
         "spark.master": wish.master,
         "spark.app.name": "hunet",
@@ -243,14 +256,19 @@ def _launch(java: Java, settings: dict[str, str], scratch: Path) -> subprocess.P
     """Start Spark's Java, as PySpark would; it ends when its standard input does, whatever becomes of this process."""
     from pyspark.find_spark_home import _find_spark_home
 
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    os.environ |= {"JAVA_HOME": str(java_home(java)), "PYSPARK_PYTHON": python, "SPARK_LOCAL_DIRS": str(scratch)}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # PySpark reads it when it sends a function
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     asked = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     return subprocess.Popen(
         [Path(_find_spark_home()) / "bin" / "spark-submit", *options, *asked],
         stdin=subprocess.PIPE,
-        env=os.environ | {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / _CONNECTION)},
+        env={
+            **os.environ,
+            "JAVA_HOME": str(java_home(java)),
+            "SPARK_LOCAL_DIRS": str(scratch),
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(scratch / _CONNECTION),
+        },
         start_new_session=True,  # Ctrl-C is for us, who then end it
     )
 

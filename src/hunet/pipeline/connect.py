@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import ConfigurationError
@@ -46,13 +47,13 @@ def ship(session: SparkSession, package: Path) -> None:
     session.addArtifact(str(package), pyfile=True)
 
 
+@lru_cache(maxsize=1)  # it takes a job to find out
 def cores(session: SparkSession) -> int:
     """Into how many parts Spark cuts what it makes itself: the tasks that run at the same time."""
     from pyspark.sql import functions as sf
 
-    found = session.range(1 << 16).agg(sf.max(sf.spark_partition_id())).first()
-    assert found is not None
-    return int(found[0]) + 1
+    parts = session.range(1 << 16).select(sf.spark_partition_id().alias("part")).distinct()
+    return len(parts.collect())
 
 
 @contextmanager
@@ -61,9 +62,9 @@ def watched(session: SparkSession, progress: Callable[[int, int], None]) -> Iter
     seen: dict[str | None, tuple[int, int]] = {}
 
     def tell(stages: Any, operation_id: str | None, **_: Any) -> None:
-        if stages:
-            tasks = list(stages)
-            seen[operation_id] = sum(s.num_completed_tasks for s in tasks), sum(s.num_tasks for s in tasks)
+        begun = [stage for stage in stages or () if stage.num_completed_tasks]  # others may never begin: skipped
+        if begun:
+            seen[operation_id] = sum(s.num_completed_tasks for s in begun), sum(s.num_tasks for s in begun)
             progress(sum(d for d, _ in seen.values()), sum(t for _, t in seen.values()))
 
     session.registerProgressHandler(tell)  # type: ignore[arg-type]

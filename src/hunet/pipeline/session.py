@@ -88,11 +88,13 @@ def spark_session(
     return running
 
 
-def stop_spark() -> None:
+def stop_spark(*, leaving: bool = False) -> None:
     """End the session that was started here and its Java process, and remove what it kept on disk."""
     ours, _State.ours, _State.shipped = _State.ours, None, None
-    if ours is not None:
-        (connect.stop if is_connect(ours) else classic.stop)(ours)
+    if ours is not None and is_connect(ours):
+        connect.stop(ours)
+    elif ours is not None:
+        classic.stop(ours, leaving=leaving)
     if _State.scratch is not None:
         shutil.rmtree(_State.scratch, ignore_errors=True)
         _State.scratch = None
@@ -206,7 +208,7 @@ def _stop_at_exit() -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave Java and files behind
     with suppress(Exception):
-        stop_spark()
+        stop_spark(leaving=True)
 
 
 def _hush() -> None:
