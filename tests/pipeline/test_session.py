@@ -92,7 +92,7 @@ def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     command = "import sys; from hunet.cli.trace import app; app(sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", command, "import", "log.csv", "-o", "out", "--memory", "512m"],
-        env={"HOME": str(home), "PATH": str(tools), "TMPDIR": str(temporary)},
+        env={"HOME": str(home), "PATH": str(tools), "TMPDIR": str(temporary), "HUNET_SPARK_ARCHIVE": "off"},
         cwd=work,
         capture_output=True,
         text=True,

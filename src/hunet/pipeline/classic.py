@@ -8,6 +8,7 @@ starting: Ctrl-C would leave it running.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shlex
@@ -87,6 +88,7 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
     archive = archive_of(java)
     settings = _settings(wish, archive, scratch) | wish.options
     process: subprocess.Popen[bytes] | None = None
+    logging.getLogger().addFilter(_not_py4j)
     try:
         with _elsewhere(scratch):  # what Java leaves in its working directory goes with that folder
             process = _launch(java, settings, scratch)
@@ -292,6 +294,11 @@ def _gateway(process: subprocess.Popen[bytes], connection: Path) -> Any:
             del os.environ[name]
     gateway.proc = process
     return gateway
+
+
+def _not_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs what it also raises, Ctrl-C among it, past its own logger."""
+    return "py4j" not in record.pathname
 
 
 def _forget_java() -> None:
