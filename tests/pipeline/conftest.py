@@ -162,7 +162,7 @@ class Connect:
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return done.stdout
 
     def stop(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,14 @@ import pytest
 
 from hunet.model import ConfigurationError
 from hunet.pipeline.connect import _reach
+from hunet.pipeline.importing import import_trace
 from hunet.pipeline.java import SparkError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
     from tests.pipeline.conftest import Connect
 
 WHERE = """
@@ -27,6 +33,17 @@ with stages_told(lambda *told: seen.append(told)), stage("looking"):
     row = spark.range(0, 1, 1, 1).mapInArrow(where, "file string, version string").first()
 print(is_connect(spark), cores(spark), seen[0], spark.conf.get("spark.sql.session.timeZone"))
 print(row["file"], row["version"])
+"""
+
+
+IMPORT = """
+import json, sys
+from hunet.pipeline.importing import import_trace
+
+log, out = sys.argv[1:]
+said = import_trace(spark, log, out)
+table = spark.read.parquet(out + "/contacts.parquet").orderBy("start", "a", "b")
+print(json.dumps([said["fingerprint"], said["fates"], [list(row) for row in table.collect()]]))
 """
 
 
@@ -62,3 +79,13 @@ def test_a_server_that_does_not_answer() -> None:
             _reach(f"sc://127.0.0.1:{port}", within=0.1)
     with pytest.raises(ConfigurationError, match="write sc://HOST:PORT"):
         _reach("sc://127.0.0.1:port")
+
+
+@pytest.mark.slow
+def test_an_import_is_the_same_as_locally(spark: SparkSession, connect_server: Connect, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("a,b,start,end\nann,bob,0,10\nbob,ann,5,20\nbob,eve,30,30\neve,eve,1,2\n")
+    fingerprint, fates, rows = json.loads(connect_server.run(IMPORT, log.as_uri(), (tmp_path / "there").as_uri()))
+    here = import_trace(spark, log, tmp_path / "here")
+    assert (fingerprint, fates) == (here["fingerprint"], here["fates"])
+    assert rows == [["ann", "bob", 0.0, 20.0], ["bob", "eve", 30.0, 30.0]]
