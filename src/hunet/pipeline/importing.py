@@ -254,13 +254,14 @@ class _Work:
             facts = measure_contacts(contacts)
             if not facts.rows:
                 raise OutputError(f"{name['input']}: nobody meets anybody: there are no contacts to write")
-            nodes, external = self._nodes()
-            members = measure_nodes(nodes)
+            seen = self._seen()
+            members = measure_nodes(seen)
         single = self.settings.single_file
         with storage.result_folder(out, MARKER, _KIND) as place, stage("writing tables"):
             storage.save_table(
                 contacts, ["start", "a", "b"], join(place, "contacts.parquet"), rows=facts.rows, single=single
             )
+            nodes = seen.where("fate is null").select("node")
             storage.save_table(nodes, ["node"], join(place, "nodes.parquet"), rows=members.rows, single=single)
             storage.save_table(
                 self._rejected(fates),
@@ -277,7 +278,7 @@ class _Work:
                 **fates.report(),
                 **({"meetings": meetings} if meetings is not None else {}),
                 "nodes": members.rows,
-                "external": external,
+                "external": members.others,
                 "contacts": facts.rows,
                 "mean_duration": facts.mean_duration,
                 "span": list(span),
@@ -331,8 +332,8 @@ class _Work:
             max((row["last"] for row in used), default=None),
         )
 
-    def _nodes(self) -> tuple[DataFrame, int]:
-        """The nodes that take part, and how many devices do not."""
+    def _seen(self) -> DataFrame:
+        """All nodes that readable records name; those that take no part have a fate."""
         from pyspark.sql import functions as sf
 
         if self.chosen.makes == "sightings":
@@ -343,11 +344,8 @@ class _Work:
         seen = named.groupBy("node").agg(sf.max("scans").alias("scans"))
         seen = seen.withColumn("fate", sf.lit(None).cast("string"))
         if self.cleaning.internal == "scanners":
-            seen = seen.withColumn("fate", sf.when(~sf.col("scans"), "external"))
-        else:
-            seen = seen.transform(check_internal(self.cleaning.internal, "node"))
-        external = 0 if self.cleaning.internal == "all" else seen.where("fate is not null").count()
-        return seen.where("fate is null").select("node"), external
+            return seen.withColumn("fate", sf.when(~sf.col("scans"), "external"))
+        return seen.transform(check_internal(self.cleaning.internal, "node"))
 
     def _origin(self, first: float) -> float | None:
         if self.settings.origin == "auto":

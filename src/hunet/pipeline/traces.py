@@ -27,8 +27,10 @@ class Facts(NamedTuple):
     rows: int
     hashes: tuple[int, int, int]
     """Their number, and the sums of both halves of the hashes of the rows."""
-    mean_duration: float
+    mean_duration: float = 0.0
     """Of contacts (s), to a microsecond."""
+    others: int = 0
+    """Nodes that take no part."""
 
 
 def measure_contacts(contacts: DataFrame) -> Facts:
@@ -38,35 +40,29 @@ def measure_contacts(contacts: DataFrame) -> Facts:
     one, two = (sf.crc32(sf.col(name).cast("binary")) for name in "ab")
     hashed = sf.xxhash64(sf.least(one, two), sf.greatest(one, two), "start", "end")
     length = sf.round((sf.col("end") - sf.col("start")) * _MICRO).cast("bigint")
-    return _measured(contacts.select(hashed.alias("hash"), length.alias("length")))
+    found = contacts.select(hashed.alias("hash"), length.alias("length")).agg(*_sums(), sf.sum("length")).first()
+    assert found is not None
+    rows, upper, lower, length_sum = found
+    return Facts(rows, (rows, upper, lower), length_sum / _MICRO / rows if rows else 0.0)
 
 
 def measure_nodes(nodes: DataFrame) -> Facts:
-    """Number and hashes of nodes."""
+    """Number and hashes of nodes, and how many have a fate because they take no part."""
     from pyspark.sql import functions as sf
 
-    hashed = sf.xxhash64(sf.crc32(sf.col("node").cast("binary")))
-    return _measured(nodes.select(hashed.alias("hash"), sf.lit(0).cast("bigint").alias("length")))
+    inside = sf.when(sf.col("fate").isNull(), sf.xxhash64(sf.crc32(sf.col("node").cast("binary"))))
+    found = nodes.select(inside.alias("hash")).agg(*_sums(), sf.count("*")).first()
+    assert found is not None
+    rows, upper, lower, every = found
+    return Facts(rows, (rows, upper, lower), others=every - rows)
 
 
-def _measured(rows: DataFrame) -> Facts:
+def _sums() -> list[Column]:
+    """The number of hashes, and the sums of their halves, which no order of adding changes."""
     from pyspark.sql import functions as sf
 
     upper, lower = sf.shiftrightunsigned("hash", 32), sf.col("hash").bitwiseAND(sf.lit(0xFFFFFFFF))
-    found = rows.agg(
-        sf.count("*").alias("rows"),
-        *(sf.coalesce(sf.sum(each), sf.lit(0)).alias(name) for name, each in _sums(upper, lower).items()),
-    ).first()
-    assert found is not None
-    many = found["rows"]
-    mean = found["length"] / _MICRO / many if many else 0.0
-    return Facts(many, (many, found["upper"], found["lower"]), mean)
-
-
-def _sums(upper: Column, lower: Column) -> dict[str, Column]:
-    from pyspark.sql import functions as sf
-
-    return {"upper": upper, "lower": lower, "length": sf.col("length")}
+    return [sf.count("hash"), *(sf.coalesce(sf.sum(each), sf.lit(0)) for each in (upper, lower))]
 
 
 def read_marker(spark: SparkSession, location: str | Path) -> dict[str, Any] | None:
