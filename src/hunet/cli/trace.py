@@ -105,8 +105,8 @@ def import_(
 ) -> None:
     """Import a log into the folder DIR, for hunet run --contacts DIR.
 
-    DIR has contacts.parquet, nodes.parquet, rejected.parquet (what is not used, with the reason) and trace.json, in which
-    every record's fate is counted.
+    DIR has contacts.parquet, nodes.parquet, rejected.parquet (what is not used, with the reason) and trace.json, which
+    counts the fate of every record.
 
     Example: hunet trace import contacts.Exp3.dat --format haggle -o infocom05
 

@@ -19,7 +19,7 @@ from hunet.model.errors import ConfigurationError, InputError, OutputError
 from hunet.pipeline.contacts import Cleaning, check_internal, check_sightings, only_contacts
 from hunet.pipeline.formats import FORMATS, choose_format
 from hunet.pipeline.formats.format import Format, Reading
-from hunet.pipeline.joining import BYTES_PER_PARTITION, join_sightings
+from hunet.pipeline.joining import BYTES_PER_PART, join_sightings
 from hunet.pipeline.meetings import check_positions, check_stays, stays_together, within_range
 from hunet.pipeline.quality import COUNTED, NOT_RECORDS, Fates, unit_warnings
 from hunet.pipeline.schemas import ddl
@@ -218,13 +218,11 @@ class _Work:
 
         self.source, self.chosen, self.cleaning, self.settings = source, chosen, cleaning, settings
         self.unit = chosen.unit if settings.unit is None else UNITS[settings.unit]
-        self.partitions = None if settings.table else -(-source.size // BYTES_PER_PARTITION)
+        parts = {} if settings.table else {"parts": -(-source.size // BYTES_PER_PART)}
         rows = source.rows()
         parsed = chosen.parse(source.locate(rows) if chosen.numbered else rows, reading).transform(self._in_seconds)
         if chosen.makes == "sightings":
-            checked = parsed.transform(check_sightings(cleaning)).transform(
-                join_sightings(cleaning.gap, self.partitions)
-            )
+            checked = parsed.transform(check_sightings(cleaning)).transform(join_sightings(cleaning.gap, **parts))
         elif chosen.makes == "positions":
             checked = parsed.transform(check_positions(cleaning.internal))
         else:
