@@ -104,8 +104,9 @@ def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     assert sorted(path.name for path in work.iterdir()) == ["log.csv", "out"]
     assert sorted(path.name for path in (work / "out").iterdir()) == [
         "contacts.parquet",
-        "trace.json",
+        "nodes.parquet",
         "rejected.parquet",
+        "trace.json",
     ]
     assert list(home.iterdir()) == []
     assert [path for path in temporary.iterdir() if not path.name.startswith("hunet-java-")] == []

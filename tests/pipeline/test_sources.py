@@ -125,7 +125,7 @@ def test_a_table_of_the_catalogue(spark: SparkSession, tmp_path: Path) -> None:
         Import([tmp_path], ImportSettings(table="met"))
 
 
-TIMES = {
+TIMES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "iso": ("2026-05-01T10:00:00Z", "2026-05-01T10:01:00Z", {}),
     "iso with a zone": ("2026-05-01T12:00:00+02:00", "2026-05-01T12:01:00+02:00", {}),
     "named": ("01/05/2026 10:00", "01/05/2026 10:01", {"time_format": "dd/MM/yyyy HH:mm"}),

@@ -140,10 +140,11 @@ def import_(
     )
     work = Import(path or [], settings)
     work.check(out)
+    from hunet.cli.progress import progress_of_stages
     from hunet.pipeline.session import spark_errors, spark_session
 
-    with spark_errors(memory):
-        quality = work.write(spark_session(master, memory=memory), out)
+    with progress_of_stages(), spark_errors(memory):
+        quality = work.write(spark_session(master, memory=memory, small=work.is_small), out)
     for warning in quality["warnings"]:
         typer.echo(f"hunet: warning: {warning}", err=True)
     if as_json:

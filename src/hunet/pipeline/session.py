@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from hunet.model.errors import ConfigurationError, HunetError
 from hunet.pipeline import classic, connect
@@ -172,6 +173,10 @@ def spark_errors(memory: str = DEFAULT_MEMORY) -> Iterator[None]:
         ours = re.search(r"hunet\.[\w.]*(?:InputError|ConfigurationError|OutputError): (.+)", text)
         if ours:  # raised by our own code within a task
             raise SparkError(ours[1]) from None
+        unread = re.search(r"while reading file (?:file:/+)?(\S+?)\.?\s", text)
+        if unread and re.search(r"EOFException|ZipException|end of input stream|DataFormat|not a gzip", text):
+            path = unread[1] if "://" in unread[1] else f"/{unread[1]}"
+            raise SparkError(f"{unquote(path)}: is damaged or cut short: fetch or pack it again") from None
         if "OutOfMemoryError" in text or "GC overhead" in text:
             raise SparkError(f"Spark ran out of memory with {memory}: give it more with --memory") from None
         if "No space left on device" in text:
