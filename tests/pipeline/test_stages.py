@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hunet.cli.progress import progress_of_stages
 from hunet.pipeline.session import cores, is_connect, stage, stages_told, watched
 
 if TYPE_CHECKING:
@@ -35,6 +37,25 @@ def test_nobody_listens(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) ->
     with stage("counting"), watched(spark, None):
         pass
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_the_stage(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with progress_of_stages(), stage("joining"):
+        spark.range(0, 4, 1, 2).count()
+    assert "joining" in terminal.getvalue()
+
+
+def test_nothing_is_shown_elsewhere(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+    with progress_of_stages(), stage("joining"):
+        spark.range(0, 4, 1, 2).count()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_users_own_job_group_comes_back(spark: SparkSession) -> None:

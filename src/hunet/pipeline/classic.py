@@ -227,7 +227,7 @@ def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]
         f"-Dlog4j2.configurationFile={log.as_uri()} -Dderby.system.home={scratch} -Djava.io.tmpdir={scratch}",
         "-XX:-UsePerfData",
         # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves.
-        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1" if wish.small else "-XX:+UseParallelGC",
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m" if wish.small else "-XX:+UseParallelGC",
     ]
     if archive is not None and archive.exists():
         java_options.append(use_archive(archive))
