@@ -68,7 +68,7 @@ def parsed(spark: SparkSession, name: str, path: Path) -> DataFrame:
     """The records of a file by a format, with their lines."""
     files, _ = find_files(path)
     source = Source(spark, files)
-    return source.locate(FORMATS[name].parse(source.rows(), Reading(read_head(files[0]))))
+    return source.locate(FORMATS[name].parse(source.rows(by_file=True), Reading(read_head(files[0]))))
 
 
 def test_every_line_has_a_meaning(spark: SparkSession, tmp_path: Path) -> None:

@@ -129,13 +129,11 @@ def check_sightings(cleaning: Cleaning) -> Callable[[DataFrame], DataFrame]:
             .when(sf.col("scanner") == sf.col("seen"), "self"),
         ).transform(check_internal(cleaning.internal, "scanner", "seen"))
         unused = sf.col("fate").isNotNull()
-        a, b = in_order(sf.col("scanner"), sf.col("seen"))
         return checked.select(
             "source",
             "row",
-            a.alias("a"),
-            b.alias("b"),
-            (a == sf.col("scanner")).alias("a_saw"),
+            "scanner",
+            "seen",
             # What is not used is kept as it was found.
             sf.when(unused, sf.col("start")).otherwise(low).alias("start"),
             sf.when(unused, sf.col("end")).otherwise(high + cleaning.extend).alias("end"),
@@ -166,20 +164,6 @@ def check_internal(rule: str, *columns: str) -> Callable[[DataFrame], DataFrame]
         return rows.withColumn("fate", sf.when(external, "external").otherwise(sf.col("fate")))
 
     return check
-
-
-def in_order(one: Column, two: Column) -> tuple[Column, Column]:
-    """Two nodes as a pair: numbers by value and before other names, which stand in order of their letters."""
-    from pyspark.sql import functions as sf
-
-    first, second = one.try_cast("bigint"), two.try_cast("bigint")
-    swapped = (
-        sf.when(first.isNotNull() & second.isNotNull() & (first != second), first > second)
-        .when(first.isNull() & second.isNotNull(), True)
-        .when(first.isNotNull() & second.isNull(), False)
-        .otherwise(one > two)
-    )
-    return sf.when(swapped, two).otherwise(one), sf.when(swapped, one).otherwise(two)
 
 
 def _correct_clocks(cleaning: Cleaning, column: str) -> Callable[[DataFrame], DataFrame]:

@@ -220,7 +220,7 @@ class _Work:
         self.source, self.chosen, self.cleaning, self.settings = source, chosen, cleaning, settings
         self.unit = chosen.unit if settings.unit is None else UNITS[settings.unit]
         parts = {} if settings.table else {"parts": -(-source.size // BYTES_PER_PART)}
-        rows = source.rows()
+        rows = source.rows(by_file=chosen.by_file)
         parsed = chosen.parse(source.locate(rows) if chosen.numbered else rows, reading).transform(self._in_seconds)
         if chosen.makes == "sightings":
             checked = parsed.transform(check_sightings(cleaning)).transform(join_sightings(cleaning.gap, **parts))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -40,7 +40,7 @@ def join_sightings(gap: float, parts: int = 8) -> Callable[[DataFrame], DataFram
     """Rows of the table ``checked`` to the table ``joined``; the pairs are dealt out to so many parts."""
 
     def join(checked: DataFrame) -> DataFrame:
-        keyed = checked.withColumns(_pair_keys()).select(*names("keyed"))
+        keyed = checked.transform(_keyed)
         if parts <= 1:
             return keyed.coalesce(1).mapInArrow(_join(gap), ddl("joined"))
         packed = keyed.mapInArrow(_pack(parts), "part int, rows binary").repartition(parts, "part")
@@ -113,24 +113,40 @@ def _join_packed(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
     return join
 
 
-def _pair_keys() -> dict[str, Column]:
-    """What tells a pair from others: a number, and for names that are no small numbers also how they are spelled.
+def _keyed(checked: DataFrame) -> DataFrame:
+    """Rows with what tells their pair from others: a number, and the spelling of names that are no small numbers.
 
-    Numbers travel and compare several times faster than two names. A row that names nobody goes anywhere.
+    Numbers travel and compare several times faster than two names. Of a pair, numbers come by value and before other
+    names, which stand in order of their letters. A row that names nobody goes anywhere.
     """
     from pyspark.sql import functions as sf
 
-    numbers = [sf.col(name).try_cast("int") for name in "ab"]
-    plain = sf.lit(True)
-    for name, number in zip("ab", numbers, strict=True):
-        plain = plain & (number >= 0) & (number.cast("string") == sf.col(name))
-    plain = sf.coalesce(plain, sf.lit(False))
-    packed = sf.shiftleft(numbers[0].cast("bigint"), 32) + numbers[1]
-    named = sf.col("a").isNotNull() | sf.col("b").isNotNull()
-    return {
-        "pair": sf.when(plain, packed).when(named, sf.xxhash64("a", "b")).otherwise(sf.col("row")),
-        "spelled": sf.when(~plain, sf.concat_ws("\0", sf.coalesce("a", sf.lit("")), sf.coalesce("b", sf.lit("")))),
-    }
+    one, two = sf.col("_one"), sf.col("_two")
+    plain = one.between(0, _LAST) & two.between(0, _LAST)
+    for number, name in ((one, "scanner"), (two, "seen")):
+        plain = plain & (number.cast("string") == sf.col(name))
+    swapped = (
+        sf.when(one.isNotNull() & two.isNotNull() & (one != two), one > two)
+        .when(one.isNull() & two.isNotNull(), True)
+        .when(one.isNotNull() & two.isNull(), False)
+        .otherwise(sf.coalesce(sf.col("scanner") > sf.col("seen"), sf.lit(False)))
+    )
+    names_of = [sf.coalesce(name, sf.lit("")) for name in ("scanner", "seen")]
+    spelled = sf.when(sf.col("_swapped"), sf.concat_ws("\0", *reversed(names_of)))
+    spelled = spelled.otherwise(sf.concat_ws("\0", *names_of))
+    packed = sf.when(sf.col("_plain"), sf.shiftleft(sf.least(one, two), 32) + sf.greatest(one, two))
+    named = sf.coalesce("scanner", "seen").isNotNull()
+    # Step by step: what is used several times is computed once.
+    return (
+        checked.withColumns({"_one": sf.col("scanner").try_cast("bigint"), "_two": sf.col("seen").try_cast("bigint")})
+        .withColumns({"_plain": sf.coalesce(plain, sf.lit(False)), "_swapped": swapped})
+        .withColumns({"spelled": sf.when(~sf.col("_plain"), spelled), "a_saw": ~sf.col("_swapped")})
+        .withColumn("pair", packed.when(named, sf.xxhash64("spelled")).otherwise(sf.col("row")))
+        .select(*names("keyed"))
+    )
+
+
+_LAST = 2**31 - 1
 
 
 def _join(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hunet.pipeline.contacts import check_internal, in_order
+from hunet.pipeline.contacts import check_internal
 from hunet.pipeline.schemas import names
 
 if TYPE_CHECKING:
@@ -134,21 +134,13 @@ def _meet(one: DataFrame, two: DataFrame, where: list[str], length: float) -> Da
 def _sightings(met: DataFrame) -> DataFrame:
     from pyspark.sql import functions as sf
 
-    a, b = in_order(sf.col("one.node"), sf.col("two.node"))
-    rows = met.select(
-        a.alias("a"),
-        b.alias("b"),
-        sf.greatest("one.start", "two.start").alias("start"),
-        sf.least("one.end", "two.end").alias("end"),
-    )
-    return rows.select(
+    return met.select(
         sf.lit(0).cast("bigint").alias("source"),
         sf.lit(0).cast("bigint").alias("row"),
-        "a",
-        "b",
-        sf.lit(True).alias("a_saw"),
-        "start",
-        "end",
+        sf.col("one.node").alias("scanner"),
+        sf.col("two.node").alias("seen"),
+        sf.greatest("one.start", "two.start").alias("start"),
+        sf.least("one.end", "two.end").alias("end"),
         sf.lit(False).alias("repaired"),
         sf.lit(None).cast("string").alias("fate"),
         sf.lit(None).cast("string").alias("detail"),

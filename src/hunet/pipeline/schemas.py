@@ -65,8 +65,8 @@ TABLES: dict[str, dict[str, Column]] = {
     },
     "checked": {
         **_PLACE,
-        **_PAIR,
-        "a_saw": Column("boolean", "whether a saw b, or b saw a"),
+        "scanner": Column("string", "the node that saw"),
+        "seen": Column("string", "the node that was seen"),
         **_INTERVAL,
         "repaired": Column("boolean", "whether the row had to be mended"),
         **_FATE,

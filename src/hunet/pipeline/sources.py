@@ -183,8 +183,11 @@ class Source:
         self._packed = [log for log in files if log.packing in ("gzip", "zip")]
         self.size = sum(log.size for log in files)
 
-    def rows(self) -> DataFrame:
-        """All rows: of text the table ``lines``; of others ``_line`` (row, source) beside the columns they have."""
+    def rows(self, *, by_file: bool = False) -> DataFrame:
+        """All rows: of text the table ``lines``; of others ``_line`` (row, source) beside the columns they have.
+
+        The name of the file is there on request only: Spark writes it beside every row.
+        """
         from pyspark.sql import functions as sf
 
         if self.kind != "text":
@@ -199,7 +202,7 @@ class Source:
                 scan.select(
                     sf.monotonically_increasing_id().alias("row"),
                     self._source(scan).alias("source"),
-                    sf.col("_metadata.file_name").alias("file"),
+                    (sf.col("_metadata.file_name") if by_file else sf.lit(None).cast("string")).alias("file"),
                     sf.btrim(sf.make_valid_utf8("value"), sf.lit(BLANKS)).alias("text"),
                 )
             )

@@ -59,6 +59,8 @@ class Format:
     """Seconds in a unit of the log's times."""
     preamble: int = 0
     """Lines before the data, which ``pattern`` need not match."""
+    by_file: bool = False
+    """Whether ``parse`` needs the name of a line's file."""
     numbered: bool = False
     """Whether ``parse`` needs the number of every line, which takes one more scan of the log."""
     has_columns: bool = False

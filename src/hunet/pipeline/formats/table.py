@@ -123,6 +123,7 @@ TABLE = (
         parse=_by_scanner,
         tell=_is_by_scanner,
         internal="scanners",
+        by_file=True,
     ),
     Format(
         name="intervals",
