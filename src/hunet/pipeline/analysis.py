@@ -1,8 +1,8 @@
 """Stages 3 and 4 as acts: the contacts of an import or of a contact table become folders of tables.
 
-``pairs.parquet``, ``inter_contacts.parquet`` and ``pairs.json`` for stage 3; ``edges``, ``nodes``, ``hops``,
-``communities`` and ``windows`` (all ``.parquet``) and ``graph.json`` for stage 4. The JSON says what was measured,
-by which settings, and the figures that people quote.
+``pairs``, ``inter_contacts``, ``profiles`` and ``laws`` (all ``.parquet``) and ``pairs.json`` for stage 3; ``edges``,
+``nodes``, ``hops``, ``communities`` and ``windows`` and ``graph.json`` for stage 4. The JSON says what was measured, by
+which settings, and the figures that people quote.
 """
 
 from __future__ import annotations
@@ -14,17 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.graphs.power_law import fit_power_law
+from hunet.graphs.power_law import PowerLaw, fit_power_law
+from hunet.model.contacts import natural_order
 from hunet.model.files import folder_in_place
-from hunet.pipeline.pairs import PairSettings, binned, inter_contacts, pairs
-from hunet.pipeline.social_graph import (
-    GraphSettings,
-    communities,
-    contact_graph,
-    hop_distribution,
-    node_measures,
-    windows_of,
-)
+from hunet.pipeline.pairs import PairSettings, bins_of, exact_mean, inter_contacts_of, pairs_of, profiles_of
+from hunet.pipeline.schemas import ddl
+from hunet.pipeline.social_graph import GraphSettings, communities_of, graph_of, nodes_of, paths_of, windows_of
 from hunet.pipeline.tables import refuse_foreign, save_table, write_json
 
 if TYPE_CHECKING:
@@ -73,25 +68,33 @@ def _said_of(file: Path) -> dict[str, Any] | None:
 
 
 def analyse_pairs(
-    trace: Trace, out: Path, settings: PairSettings, fit: tuple[float, float] | None = None
+    trace: Trace,
+    out: Path,
+    settings: PairSettings,
+    fit: tuple[float, float] | None = None,
+    communities: DataFrame | None = None,
 ) -> dict[str, Any]:
-    """Write stage 3 to a folder; ``fit`` is the range of the power law, else the widest that fits is found."""
+    """Write stage 3 to a folder; ``fit`` is the range of the power law, else the widest that fits is found.
+
+    ``communities`` (columns community and node) adds the inter-contact laws inside and between communities.
+    """
     from pyspark.sql import functions as sf
 
     name = {"kind": "pairs", "trace": trace.sha256, "settings": {**asdict(settings), "fit": fit}}
     refuse_foreign(out, "pairs.json", lambda said: None if said.get("kind") == "pairs" else "holds something else")
-    measured = trace.contacts.transform(pairs(settings)).persist()
-    gaps = trace.contacts.transform(inter_contacts).persist()
+    measured = pairs_of(trace.contacts, **asdict(settings)).persist()
+    gaps = inter_contacts_of(trace.contacts).persist()
     try:
         with folder_in_place(out) as place:
             many, _ = save_table(measured, ["a", "b"], place / "pairs.parquet", most=trace.rows)
             save_table(gaps, ["a", "b", "time"], place / "inter_contacts.parquet", most=trace.rows)
-            bins = binned(gaps).orderBy("bin").toArrow()
-            number, times, logs = (bins.column(name).to_numpy() for name in ("bin", "times", "logs"))
-            law = fit_power_law(number, times, logs, fit)
+            save_table(profiles_of(measured), ["node"], place / "profiles.parquet", most=2 * many)
+            laws = _laws(gaps, measured, communities, fit)
+            table = trace.contacts.sparkSession.createDataFrame([_law_row(*law) for law in laws], ddl("laws"))
+            save_table(table, ["by", "group"], place / "laws.parquet", most=len(laws))
             counts = measured.groupBy("category").agg(sf.count("*").alias("pairs")).collect()
-            exact = sf.sum(sf.col("separation").cast("decimal(32,6)")).cast("double") / sf.count("*")
-            sigma = measured.agg(exact).first()
+            sigma = measured.agg(exact_mean("separation")).first()
+            (_, _, times, law), *_ = laws
             said = {
                 **name,
                 "pairs": many,
@@ -99,8 +102,12 @@ def analyse_pairs(
                 "categories": {
                     row["category"]: row["pairs"] for row in sorted(counts, key=lambda row: row["category"])
                 },
-                "inter_contact_times": sum(bins.column("times").to_pylist()),
+                "inter_contact_times": times,
                 "power_law": law._asdict() if law else None,
+                "power_law_by": {
+                    by: {group: law._asdict() if law else None for each, group, _, law in laws if each == by}
+                    for by in dict.fromkeys(by for by, *_ in laws[1:])
+                },
             }
             write_json(place / "pairs.json", said)
     finally:
@@ -109,14 +116,77 @@ def analyse_pairs(
     return said
 
 
+_MOST_COMMUNITIES = 20
+"""The largest communities have a law of their own."""
+_MOST_SIZES = 1000
+"""Of so many communities the sizes are told; the table has all."""
+Law = tuple[str, str, int, PowerLaw | None]
+"""(all, category or community; which; inter-contact times; the law)"""
+
+
+def _laws(
+    gaps: DataFrame, pairs: DataFrame, communities: DataFrame | None, fit: tuple[float, float] | None
+) -> list[Law]:
+    """The power laws of all pairs, and of the pairs of each category and community."""
+    from pyspark.sql import functions as sf
+
+    known = gaps.join(pairs.select("a", "b", "category"), ["a", "b"], "left")
+    laws: list[Law] = [("all", "all", *_fit(bins_of(gaps), fit)[""])]
+    by_category = _fit(bins_of(known.where("category is not null"), "category"), fit, "category")
+    laws += [("category", name, *found) for name, found in sorted(by_category.items())]
+    if communities is not None:
+        ends = communities.select("node", "community").distinct()
+        one = ends.select(sf.col("node").alias("a"), "community")
+        two = ends.select(sf.col("node").alias("b"), "community")
+        inside = gaps.select("a", "b").distinct().join(one, "a").join(two, ["b", "community"])
+        placed = gaps.join(inside, ["a", "b"], "left")
+        group = sf.coalesce(sf.col("community").cast("string"), sf.lit("between"))
+        shown = placed.where(sf.col("community").isNull() | (sf.col("community") < _MOST_COMMUNITIES))
+        by_community = _fit(bins_of(shown.withColumn("group", group), "group"), fit, "group")
+        laws += [("community", name, *by_community[name]) for name in sorted(by_community, key=natural_order)]
+    return laws
+
+
+def _fit(
+    bins: DataFrame, fit: tuple[float, float] | None, group: str | None = None
+) -> dict[str, tuple[int, PowerLaw | None]]:
+    """The number of times and the power law of each group; a few thousand rows at most are brought here."""
+    import numpy as np
+
+    rows = bins.collect()
+    by_group: dict[str, list[Any]] = {} if group else {"": rows}
+    for row in rows if group else ():
+        by_group.setdefault(row[group], []).append(row)
+    found = {}
+    for name, held in by_group.items():
+        held.sort(key=lambda row: row["bin"])
+        number, times, logs = (np.array([row[key] for row in held]) for key in ("bin", "times", "logs"))
+        found[name] = (int(times.sum()), fit_power_law(number, times, logs, fit))
+    return found
+
+
+def _law_row(by: str, group: str, times: int, law: PowerLaw | None) -> tuple[Any, ...]:
+    figures = (law.alpha, law.low, law.high, law.share, law.distance) if law else (None,) * 5
+    return (by, group, times, *figures)
+
+
 def analyse_graph(trace: Trace, out: Path, settings: GraphSettings) -> dict[str, Any]:
     """Write stage 4 to a folder."""
     name = {"kind": "graph", "trace": trace.sha256, "settings": asdict(settings)}
     refuse_foreign(out, "graph.json", lambda said: None if said.get("kind") == "graph" else "holds something else")
-    edges = trace.contacts.transform(contact_graph(settings)).persist()
-    nodes = edges.transform(node_measures(settings)).persist()
-    hops = edges.transform(hop_distribution).persist()
-    found = edges.transform(communities(settings)).persist()
+    edges = graph_of(
+        trace.contacts,
+        settings.span,
+        length=settings.length,
+        step=settings.step,
+        least_contacts=settings.least_contacts,
+        least_duration=settings.least_duration,
+    ).persist()
+    approximate = {"approximate": settings.approximate}
+    paths = paths_of(edges, **approximate)
+    nodes = nodes_of(edges, paths, weight=settings.weight).persist()
+    hops = paths.hops.persist()
+    found = communities_of(edges, settings.methods, k=settings.k, weight=settings.weight, **approximate).persist()
     try:
         with folder_in_place(out) as place:
             most = 2 * edges.count()
@@ -125,9 +195,9 @@ def analyse_graph(trace: Trace, out: Path, settings: GraphSettings) -> dict[str,
             save_table(hops, ["window", "hops"], place / "hops.parquet", most=most)
             order = ["window", "method", "community", "node"]
             save_table(found, order, place / "communities.parquet", most=most * len(settings.methods))
-            windows = windows_of(settings, edges, nodes, hops)
+            windows = windows_of(settings.windows(), edges, nodes, paths)
             save_table(windows, ["window"], place / "windows.parquet", most=len(settings.windows()))
-            said = {**name, **_first_window(place)}
+            said = {**name, **_first_window(windows, found, len(settings.windows()))}
             write_json(place / "graph.json", said)
     finally:
         for table in (edges, nodes, hops, found):
@@ -135,20 +205,25 @@ def analyse_graph(trace: Trace, out: Path, settings: GraphSettings) -> dict[str,
     return said
 
 
-def _first_window(folder: Path) -> dict[str, Any]:
+def _first_window(windows: DataFrame, communities: DataFrame, many: int) -> dict[str, Any]:
     """What people quote: the figures of the first window, which is the whole trace unless windows slide."""
-    import pyarrow.parquet as pq
+    from pyspark.sql import functions as sf
 
-    windows = pq.read_table(folder / "windows.parquet").to_pylist()
-    said: dict[str, Any] = {"windows": len(windows), **{k: v for k, v in windows[0].items() if k != "window"}}
-    rows = [row for row in pq.read_table(folder / "communities.parquet").to_pylist() if row["window"] == 0]
-    sizes: dict[str, list[int]] = {}
-    for row in rows:
-        counts = sizes.setdefault(row["method"], [])
-        counts.extend([0] * (row["community"] + 1 - len(counts)))
-        counts[row["community"]] += 1
-    said["communities"] = sizes
-    said["modularity"] = {row["method"]: row["modularity"] for row in rows if row["modularity"] is not None}
-    beyond = windows[0]["edges"] > 0 and not rows and bool(windows[0]["hops_mean"] is None)
-    said["beyond_one_task"] = beyond
-    return said
+    first = windows.where("window = 0").drop("window").collect()[0].asDict()
+    here = communities.where("window = 0")
+    sizes = here.groupBy("method", "community").agg(
+        sf.count("*").alias("size"), sf.first("modularity").alias("quality")
+    )
+    sizes = sizes.persist()
+    largest = sizes.where(sf.col("community") < _MOST_SIZES).orderBy("method", "community").collect()
+    counts = sizes.groupBy("method").agg(sf.count("*").alias("many"), sf.first("quality").alias("quality")).collect()
+    sizes.unpersist()
+    return {
+        "windows": many,
+        **first,
+        "communities": {
+            row["method"]: [each["size"] for each in largest if each["method"] == row["method"]] for row in counts
+        },
+        "communities_found": {row["method"]: row["many"] for row in counts},
+        "modularity": {row["method"]: row["quality"] for row in counts if row["quality"] is not None},
+    }
