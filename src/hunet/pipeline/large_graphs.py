@@ -11,7 +11,8 @@ error can only be quoted.
 
 *Betweenness* adds up what the shortest paths from ``BETWEENNESS_SOURCES`` sampled nodes put on every node (Brandes and
 Pich, "Centrality Estimation in Large Networks", 2007), layer by layer forth and back: a row for each source and node,
-hence fewer sources.
+hence fewer sources. Few sources put most of the load on a node, and a sample that missed them shows too small an error:
+the stated errors are right on the whole (root mean square over the nodes), not for every node.
 
 *Communities*: every node takes the label that weighs most among its neighbours (Raghavan, Albert and Kumara, Physical
 Review E 76, 2007). Half of the nodes move at a time, chosen by a hash of their names, so that neighbours do not swap
