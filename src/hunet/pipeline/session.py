@@ -96,7 +96,7 @@ def spark_session(
     except Exception as error:
         shutil.rmtree(scratch, ignore_errors=True)
         raise SparkError(
-            f"Spark did not start at {master}: {_first_line(error)} "
+            f"Spark did not start at {master}: {first_line(error)} "
             f"(Java {java.version} from {java.where}: {java.path})"
         ) from None
     _SCRATCH.append(scratch)
@@ -166,7 +166,7 @@ def spark_errors(memory: str = DEFAULT_MEMORY) -> Iterator[None]:
             raise SparkError(f"no space left on the disk: Spark works in {tempfile.gettempdir()}") from None
         if isinstance(error, (Py4JError, ConnectionError)) and "Java server" in text + type(error).__name__:
             raise SparkError("Spark's Java process has gone: it may have been killed for its memory") from None
-        raise SparkError(f"Spark failed: {_first_line(error)}") from error
+        raise SparkError(f"Spark failed: {first_line(error)}") from error
 
 
 def _settings(local: bool, memory: str, scratch: Path, log: Path) -> dict[str, str]:
@@ -253,7 +253,7 @@ def _package_zip(scratch: Path) -> Path:
     return target
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if any("Traceback (most recent call last)" in line for line in lines):  # of Python's, what was raised
         raised = [line for line in lines if re.match(r"[\w.]+(?:Error|Exception)\b", line)]
