@@ -232,6 +232,9 @@ def graph(
         typer.Option(show_default="the first two", help="Communities by k-clique, girvan-newman, modularity; repeat."),
     ] = None,
     k: Annotated[int, typer.Option(help="Size of the cliques.")] = 3,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Sampled paths and label propagation also where one task can do all.")
+    ] = False,
     master: _Master = None,
     memory: _Memory = "2g",
     as_json: _Json = False,
@@ -255,20 +258,77 @@ def graph(
             least_duration,
             tuple(method or ("k-clique", "girvan-newman")),
             k,
+            approximate or None,
         )
         said = analyse_graph(found, out, settings)
-    if said["beyond_one_task"]:
-        typer.echo("hunet: warning: the graph is too large for one task: no paths and no communities", err=True)
     if as_json:
         _print_json(said)
         return
     typer.echo(f"{out}: {said['windows']} windows; in the first {said['nodes']:,} nodes, {said['edges']:,} edges")
     if said["hops_mean"] is not None:
-        typer.echo(f"mean hops {said['hops_mean']:.2f}, mean clustering {said['clustering_mean']:.2f}")
+        error = f" ± {said['hops_error']:.2g} (standard error, sampled)" if said["paths"] == "sampled" else ""
+        typer.echo(f"mean hops {said['hops_mean']:.2f}{error}, mean clustering {said['clustering_mean']:.2f}")
     for name, sizes in said["communities"].items():
         quality = said["modularity"].get(name)
         told = f", modularity {quality:.3f}" if quality is not None else ""
-        typer.echo(f"{name}: {len(sizes)} communities of {', '.join(map(str, sizes[:12]))} nodes{told}")
+        typer.echo(
+            f"{name}: {said['communities_found'][name]} communities of {', '.join(map(str, sizes[:12]))} nodes{told}"
+        )
+
+
+@app.command("communities")
+def communities(
+    trace: _Trace,
+    out: _Out,
+    since: Annotated[
+        float | None, typer.Option("--from", show_default="the trace's", help="First second of the window.")
+    ] = None,
+    until: Annotated[float | None, typer.Option(show_default="the trace's", help="Last second of the window.")] = None,
+    train: Annotated[
+        float, typer.Option(help="Only this first share of the window, as in a run's train.", min=0, max=1)
+    ] = 1.0,
+    method: Annotated[
+        list[str] | None, typer.Option(show_default="all", help="As devices find them: simple, k-clique, mops; repeat.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method's protocol; repeat."),
+    ] = None,
+    master: _Master = None,
+    memory: _Memory = "2g",
+    as_json: _Json = False,
+) -> None:
+    """Find communities, brokers and gateways as the systems' devices do; runs take DIR as communities= or closeness=.
+
+    Example: hunet trace communities infocom05 --set k-clique.threshold=20000 -o infocom05-communities
+    """
+    from hunet.cli.settings import split_setting
+    from hunet.model.errors import ConfigurationError
+    from hunet.pipeline.analysis import analyse_communities, open_trace
+    from hunet.pipeline.communities import chosen_methods
+    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.systems import FINDERS
+
+    methods: dict[str, dict[str, Any]] = {name: {} for name in method or FINDERS}
+    for text in set_ or []:
+        name, value = split_setting(text)
+        whose, dot, field = name.partition(".")
+        if not dot or whose not in methods:
+            raise ConfigurationError(f"--set {text}: write METHOD.NAME=VALUE; methods here: {', '.join(methods)}")
+        methods[whose][field] = value
+    chosen_methods(methods)
+    with spark_errors(memory):
+        found = open_trace(spark_session(master, memory=memory), trace)
+        begin, end = (found.span[0] if since is None else since, found.span[1] if until is None else until)
+        said = analyse_communities(found, out, (begin, begin + train * (end - begin)), methods)
+    if as_json:
+        _print_json(said)
+        return
+    for name, counts in said["found"].items():
+        typer.echo(
+            f"{name}: {counts['communities']:,} communities of {counts['members']:,} nodes, the largest of "
+            f"{counts['largest']:,}; {counts['brokers']:,} brokers"
+        )
 
 
 @app.command("tables")

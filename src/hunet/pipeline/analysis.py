@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.graphs.power_law import PowerLaw, fit_power_law
 from hunet.model.contacts import natural_order
+from hunet.model.errors import ConfigurationError
 from hunet.model.files import folder_in_place
+from hunet.pipeline.communities import chosen_methods, closeness_of, found_by_devices, gateways_of, members_of
 from hunet.pipeline.pairs import PairSettings, bins_of, exact_mean, inter_contacts_of, pairs_of, profiles_of
 from hunet.pipeline.schemas import ddl
 from hunet.pipeline.social_graph import GraphSettings, communities_of, graph_of, nodes_of, paths_of, windows_of
 from hunet.pipeline.tables import refuse_foreign, save_table, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -227,3 +231,46 @@ def _first_window(windows: DataFrame, communities: DataFrame, many: int) -> dict
         "communities_found": {row["method"]: row["many"] for row in counts},
         "modularity": {row["method"]: row["quality"] for row in counts if row["quality"] is not None},
     }
+
+
+def analyse_communities(
+    trace: Trace, out: Path, window: tuple[float, float], methods: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Write the communities that devices find in a window to a folder, which runs take as ``communities=``."""
+    from pyspark.sql import functions as sf
+
+    if window[0] >= window[1]:
+        raise ConfigurationError(f"the window from {window[0]:g} to {window[1]:g} s has no length")
+    settings = chosen_methods(methods)
+    name = {"kind": "communities", "trace": trace.sha256, "window": window, "settings": settings}
+    refuse_foreign(
+        out, "communities.json", lambda said: None if said.get("kind") == "communities" else "holds something else"
+    )
+    found = found_by_devices(trace.contacts, window, methods).persist()
+    try:
+        with folder_in_place(out) as place:
+            members = members_of(found)
+            save_table(members, ["method", "community", "node"], place / "communities.parquet", most=trace.rows)
+            save_table(closeness_of(found), ["a", "b"], place / "closeness.parquet", most=trace.rows)
+            order = ["method", "community", "other", "node"]
+            save_table(gateways_of(found), order, place / "gateways.parquet", most=trace.rows)
+            sizes = members.groupBy("method", "community").agg(
+                sf.count("*").alias("size"), sf.count_if("broker").alias("brokers")
+            )
+            figures = (
+                sizes.groupBy("method")
+                .agg(
+                    sf.count_if(sf.col("size") > 1).alias("communities"),
+                    sf.max("size").alias("largest"),
+                    sf.sum("brokers").alias("brokers"),
+                    sf.sum(sf.when(sf.col("size") > 1, sf.col("size")).otherwise(0)).alias("members"),
+                )
+                .collect()
+            )
+            counted = {row["method"]: {key: row[key] for key in row.asDict() if key != "method"} for row in figures}
+            nothing = {"communities": 0, "largest": 0, "brokers": 0, "members": 0}
+            said = {**name, "found": {method: counted.get(method, nothing) for method in settings}}
+            write_json(place / "communities.json", said)
+    finally:
+        found.unpersist()
+    return said
