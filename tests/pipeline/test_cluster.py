@@ -117,6 +117,6 @@ def test_a_killed_worker_costs_nothing(cluster: Cluster, local: tuple[Path, dict
     assert "hunet.zip" in told.split("imported from")[1], "executors use the package that was sent to them"
     (out / "log.csv").unlink()
     made = contents(out)
-    assert json.loads(made.pop("imported/quality.json"))["contacts"] == 2
+    assert json.loads(made.pop("imported/trace.json"))["contacts"] == 2
     assert {name: made.pop(name) for name in list(made) if name.startswith("imported/")}
     assert made == expected

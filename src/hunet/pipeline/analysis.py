@@ -7,27 +7,28 @@ which settings, and the figures that people quote.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.graphs.power_law import PowerLaw, fit_power_law
 from hunet.model.contacts import natural_order
-from hunet.model.errors import ConfigurationError
-from hunet.model.files import folder_in_place
+from hunet.model.errors import ConfigurationError, InputError
 from hunet.pipeline.communities import chosen_methods, closeness_of, found_by_devices, gateways_of, members_of
 from hunet.pipeline.pairs import PairSettings, bins_of, exact_mean, inter_contacts_of, pairs_of, profiles_of
 from hunet.pipeline.schemas import ddl
 from hunet.pipeline.social_graph import GraphSettings, communities_of, graph_of, nodes_of, paths_of, windows_of
-from hunet.pipeline.tables import refuse_foreign, save_table, write_json
+from hunet.pipeline.storage import Storage, join
+from hunet.pipeline.traces import read_marker, read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from hunet.model import Contacts
 
 
 class Trace(NamedTuple):
@@ -38,42 +39,44 @@ class Trace(NamedTuple):
     rows: int
     span: tuple[float, float]
     sha256: str
-    """Of the file, to tell what was measured."""
+    """The fingerprint of its content, to tell what was measured."""
 
 
-def open_trace(spark: SparkSession, path: Path) -> Trace:
-    """The folder of an import, or any contact table that hunet reads."""
-    import pyarrow.parquet as pq
-
-    file = path / "contacts.parquet" if path.is_dir() else path
-    said = _said_of(file)
-    if said is None or "span" not in said:  # a table in another form: bring it into ours, beside Spark's own files
-        from hunet.model.contact_files import read_contacts, write_contacts
-
-        contacts = read_contacts(path)
-        scratch = spark.conf.get("spark.hunet.scratch")
-        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch)) / "contacts.parquet"
-        write_contacts(contacts, file)
-        said = {"span": contacts.span}
-    with file.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
-    table = spark.read.parquet(file.absolute().as_uri()).select("a", "b", "start", "end")
-    return Trace(table, pq.read_metadata(file).num_rows, (said["span"][0], said["span"][1]), digest)
+def open_trace(spark: SparkSession, location: str | Path) -> Trace:
+    """The folder of an import, on a disk or at a URI, or any contact table that hunet reads."""
+    said = read_marker(spark, location)
+    if said is None:  # a table in another form, which the driver reads
+        contacts = read_trace(location, spark)
+        return Trace(_handed_over(spark, contacts), len(contacts), contacts.span, contacts.fingerprint)
+    rows = spark.read.parquet(Storage(spark).uri(join(location, "contacts.parquet")))
+    first, last = said["span"]
+    return Trace(rows.select("a", "b", "start", "end"), said["contacts"], (first, last), said["fingerprint"])
 
 
-def _said_of(file: Path) -> dict[str, Any] | None:
-    """What our own Parquet files say of themselves."""
-    import pyarrow.parquet as pq
+def open_communities(spark: SparkSession, location: str | Path, method: str | None = None) -> DataFrame:
+    """The communities in a folder of stage 4, in its first window: columns community and node.
 
-    if file.suffix != ".parquet" or not file.is_file():
-        return None
-    said: dict[str, Any] = json.loads((pq.read_schema(file).metadata or {}).get(b"hunet.contacts", b"{}"))
-    return said
+    Without a method there must be one alone, or the one that comes first by name is taken.
+    """
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as sf
+
+    try:
+        table = spark.read.parquet(Storage(spark).uri(join(location, "communities.parquet")))
+    except AnalysisException:
+        raise InputError(location, "has no communities.parquet: make it with 'hunet trace communities'") from None
+    if "window" in table.columns:
+        table = table.where("window = 0")
+    known = [row[0] for row in table.select("method").distinct().orderBy("method").collect()]
+    if method is not None and method not in known:
+        raise InputError(location, f"has no communities by '{method}' (it has: {', '.join(known) or 'none'})")
+    chosen = method or next(iter(known), "")
+    return table.where(sf.col("method") == chosen).select("community", "node")
 
 
 def analyse_pairs(
     trace: Trace,
-    out: Path,
+    out: str | Path,
     settings: PairSettings,
     fit: tuple[float, float] | None = None,
     communities: DataFrame | None = None,
@@ -85,17 +88,17 @@ def analyse_pairs(
     from pyspark.sql import functions as sf
 
     name = {"kind": "pairs", "trace": trace.sha256, "settings": {**asdict(settings), "fit": fit}}
-    refuse_foreign(out, "pairs.json", lambda said: None if said.get("kind") == "pairs" else "holds something else")
     measured = pairs_of(trace.contacts, **asdict(settings)).persist()
     gaps = inter_contacts_of(trace.contacts).persist()
     try:
-        with folder_in_place(out) as place:
-            many, _ = save_table(measured, ["a", "b"], place / "pairs.parquet", most=trace.rows)
-            save_table(gaps, ["a", "b", "time"], place / "inter_contacts.parquet", most=trace.rows)
-            save_table(profiles_of(measured), ["node"], place / "profiles.parquet", most=2 * many)
+        with _results(trace, out, "pairs") as folder:
+            many = measured.count()
+            folder.save("pairs", measured, ["a", "b"], many)
+            folder.save("inter_contacts", gaps, ["a", "b", "time"], trace.rows)
+            folder.save("profiles", profiles_of(measured), ["node"], 2 * many)
             laws = _laws(gaps, measured, communities, fit)
             table = trace.contacts.sparkSession.createDataFrame([_law_row(*law) for law in laws], ddl("laws"))
-            save_table(table, ["by", "group"], place / "laws.parquet", most=len(laws))
+            folder.save("laws", table, ["by", "group"], len(laws))
             counts = measured.groupBy("category").agg(sf.count("*").alias("pairs")).collect()
             sigma = measured.agg(exact_mean("separation")).first()
             (_, _, times, law), *_ = laws
@@ -113,7 +116,7 @@ def analyse_pairs(
                     for by in dict.fromkeys(by for by, *_ in laws[1:])
                 },
             }
-            write_json(place / "pairs.json", said)
+            folder.finish(said)
     finally:
         measured.unpersist()
         gaps.unpersist()
@@ -174,38 +177,40 @@ def _law_row(by: str, group: str, times: int, law: PowerLaw | None) -> tuple[Any
     return (by, group, times, *figures)
 
 
-def analyse_graph(trace: Trace, out: Path, settings: GraphSettings) -> dict[str, Any]:
+def analyse_graph(trace: Trace, out: str | Path, settings: GraphSettings) -> dict[str, Any]:
     """Write stage 4 to a folder."""
-    name = {"kind": "graph", "trace": trace.sha256, "settings": asdict(settings)}
-    refuse_foreign(out, "graph.json", lambda said: None if said.get("kind") == "graph" else "holds something else")
-    edges = graph_of(
-        trace.contacts,
-        settings.span,
-        length=settings.length,
-        step=settings.step,
-        least_contacts=settings.least_contacts,
-        least_duration=settings.least_duration,
-    ).persist()
-    approximate = {"approximate": settings.approximate}
-    paths = paths_of(edges, **approximate)
-    nodes = nodes_of(edges, paths, weight=settings.weight).persist()
-    hops = paths.hops.persist()
-    found = communities_of(edges, settings.methods, k=settings.k, weight=settings.weight, **approximate).persist()
-    try:
-        with folder_in_place(out) as place:
-            most = 2 * edges.count()
-            save_table(edges, ["window", "a", "b"], place / "edges.parquet", most=most)
-            save_table(nodes, ["window", "node"], place / "nodes.parquet", most=most)
-            save_table(hops, ["window", "hops"], place / "hops.parquet", most=most)
-            order = ["window", "method", "community", "node"]
-            save_table(found, order, place / "communities.parquet", most=most * len(settings.methods))
-            windows = windows_of(settings.windows(), edges, nodes, paths)
-            save_table(windows, ["window"], place / "windows.parquet", most=len(settings.windows()))
-            said = {**name, **_first_window(windows, found, len(settings.windows()))}
-            write_json(place / "graph.json", said)
-    finally:
-        for table in (edges, nodes, hops, found):
+    with _results(trace, out, "graph") as folder:
+        edges = graph_of(
+            trace.contacts,
+            settings.span,
+            length=settings.length,
+            step=settings.step,
+            least_contacts=settings.least_contacts,
+            least_duration=settings.least_duration,
+        ).persist()
+        approximate = {"approximate": settings.approximate}
+        paths = paths_of(edges, **approximate)
+        nodes = nodes_of(edges, paths, weight=settings.weight).persist()
+        found = communities_of(edges, settings.methods, k=settings.k, weight=settings.weight, **approximate).persist()
+        windows = settings.windows()
+        try:
+            folder.save("edges", edges, ["window", "a", "b"], edges.count())
+            folder.save("nodes", nodes, ["window", "node"], nodes.count())
+            folder.save("hops", paths.hops, ["window", "hops"], len(windows))
+            folder.save("communities", found, ["window", "method", "community", "node"], found.count())
+            table = windows_of(windows, edges, nodes, paths).persist()
+            folder.save("windows", table, ["window"], len(windows))
+            said = {
+                "kind": "graph",
+                "trace": trace.sha256,
+                "settings": asdict(settings),
+                **_first_window(table, found, len(windows)),
+            }
             table.unpersist()
+        finally:
+            for each in (edges, nodes, found):
+                each.unpersist()
+        folder.finish(said)
     return said
 
 
@@ -214,11 +219,12 @@ def _first_window(windows: DataFrame, communities: DataFrame, many: int) -> dict
     from pyspark.sql import functions as sf
 
     first = windows.where("window = 0").drop("window").collect()[0].asDict()
-    here = communities.where("window = 0")
-    sizes = here.groupBy("method", "community").agg(
-        sf.count("*").alias("size"), sf.first("modularity").alias("quality")
+    sizes = (
+        communities.where("window = 0")
+        .groupBy("method", "community")
+        .agg(sf.count("*").alias("size"), sf.first("modularity").alias("quality"))
+        .persist()
     )
-    sizes = sizes.persist()
     largest = sizes.where(sf.col("community") < _MOST_SIZES).orderBy("method", "community").collect()
     counts = sizes.groupBy("method").agg(sf.count("*").alias("many"), sf.first("quality").alias("quality")).collect()
     sizes.unpersist()
@@ -234,7 +240,7 @@ def _first_window(windows: DataFrame, communities: DataFrame, many: int) -> dict
 
 
 def analyse_communities(
-    trace: Trace, out: Path, window: tuple[float, float], methods: Mapping[str, Mapping[str, Any]]
+    trace: Trace, out: str | Path, window: tuple[float, float], methods: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Write the communities that devices find in a window to a folder, which runs take as ``communities=``."""
     from pyspark.sql import functions as sf
@@ -242,35 +248,72 @@ def analyse_communities(
     if window[0] >= window[1]:
         raise ConfigurationError(f"the window from {window[0]:g} to {window[1]:g} s has no length")
     settings = chosen_methods(methods)
-    name = {"kind": "communities", "trace": trace.sha256, "window": window, "settings": settings}
-    refuse_foreign(
-        out, "communities.json", lambda said: None if said.get("kind") == "communities" else "holds something else"
-    )
     found = found_by_devices(trace.contacts, window, methods).persist()
     try:
-        with folder_in_place(out) as place:
-            members = members_of(found)
-            save_table(members, ["method", "community", "node"], place / "communities.parquet", most=trace.rows)
-            save_table(closeness_of(found), ["a", "b"], place / "closeness.parquet", most=trace.rows)
-            order = ["method", "community", "other", "node"]
-            save_table(gateways_of(found), order, place / "gateways.parquet", most=trace.rows)
+        with _results(trace, out, "communities") as folder:
+            most, members = found.count(), members_of(found)
+            folder.save("communities", members, ["method", "community", "node"], most)
+            folder.save("closeness", closeness_of(found), ["a", "b"], most)
+            folder.save("gateways", gateways_of(found), ["method", "community", "other", "node"], most)
             sizes = members.groupBy("method", "community").agg(
                 sf.count("*").alias("size"), sf.count_if("broker").alias("brokers")
             )
-            figures = (
-                sizes.groupBy("method")
-                .agg(
-                    sf.count_if(sf.col("size") > 1).alias("communities"),
-                    sf.max("size").alias("largest"),
-                    sf.sum("brokers").alias("brokers"),
-                    sf.sum(sf.when(sf.col("size") > 1, sf.col("size")).otherwise(0)).alias("members"),
-                )
-                .collect()
+            figures = sizes.groupBy("method").agg(
+                sf.count_if(sf.col("size") > 1).alias("communities"),
+                sf.max("size").alias("largest"),
+                sf.sum("brokers").alias("brokers"),
+                sf.sum(sf.when(sf.col("size") > 1, sf.col("size")).otherwise(0)).alias("members"),
             )
-            counted = {row["method"]: {key: row[key] for key in row.asDict() if key != "method"} for row in figures}
-            nothing = {"communities": 0, "largest": 0, "brokers": 0, "members": 0}
-            said = {**name, "found": {method: counted.get(method, nothing) for method in settings}}
-            write_json(place / "communities.json", said)
+            counted = {row["method"]: row.asDict() for row in figures.collect()}
+            said = {
+                "kind": "communities",
+                "trace": trace.sha256,
+                "window": window,
+                "settings": settings,
+                "found": {
+                    method: {key: counted.get(method, {}).get(key, 0) for key in figures.columns[1:]}
+                    for method in settings
+                },
+            }
+            folder.finish(said)
     finally:
         found.unpersist()
     return said
+
+
+class _Folder(NamedTuple):
+    """A folder of results while it is written."""
+
+    storage: Storage
+    place: str
+    marker: str
+
+    def save(self, name: str, table: DataFrame, order: list[str], rows: int) -> None:
+        self.storage.save_table(table, order, join(self.place, f"{name}.parquet"), rows=rows)
+
+    def finish(self, said: dict[str, Any]) -> None:
+        self.storage.write_json(join(self.place, self.marker), said)
+
+
+@contextmanager
+def _results(trace: Trace, out: str | Path, kind: str) -> Iterator[_Folder]:
+    storage, marker = Storage(trace.contacts.sparkSession), f"{kind}.json"
+    storage.refuse_foreign(out, marker, lambda said: None if said.get("kind") == kind else "holds something else")
+    with storage.result_folder(out, marker, kind) as place:
+        yield _Folder(storage, place, marker)
+
+
+def _handed_over(spark: SparkSession, contacts: Contacts) -> DataFrame:
+    """Contacts that the driver holds, as a table of the session."""
+    import pyarrow as pa
+
+    from hunet.model.contact_files import write_contacts
+
+    if (spark.conf.get("spark.master", "") or "").startswith("local"):  # where everybody sees the driver's disk
+        scratch = spark.conf.get("spark.hunet.scratch", None)
+        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch)) / "contacts.parquet"
+        write_contacts(contacts, file)
+        return spark.read.parquet(file.as_uri()).select("a", "b", "start", "end")
+    names = pa.array(contacts.names, pa.string())
+    columns = {"a": names.take(pa.array(contacts.a)), "b": names.take(pa.array(contacts.b))}
+    return spark.createDataFrame(pa.table({**columns, "start": contacts.start, "end": contacts.end}))
