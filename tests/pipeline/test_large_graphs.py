@@ -37,11 +37,11 @@ def by_hops(paths: Paths) -> dict[tuple[int, int | None], tuple[int, float]]:
 @pytest.fixture(scope="module")
 def two(spark: SparkSession) -> DataFrame:
     """A connected graph, and one of several components."""
-    return table_of(spark, nx.gnm_random_graph(40, 70, seed=4), nx.barbell_graph(5, 3))
+    return table_of(spark, nx.gnm_random_graph(26, 40, seed=4), nx.barbell_graph(4, 2))
 
 
 def test_with_all_nodes_as_sources_the_figures_are_exact(two: DataFrame) -> None:
-    exact, sampled = paths_of(two, approximate=False), sampled_paths(two, 70, 70)
+    exact, sampled = paths_of(two, approximate=False), sampled_paths(two, 70, 26)
     expected, found = by_node(exact), by_node(sampled)
     assert set(found) == set(expected)
     for key, row in found.items():
@@ -57,7 +57,7 @@ def test_with_all_nodes_as_sources_the_figures_are_exact(two: DataFrame) -> None
 
 def test_a_sample_is_within_the_stated_error(spark: SparkSession) -> None:
     edges = table_of(spark, nx.powerlaw_cluster_graph(400, 3, 0.3, seed=2))
-    exact, sampled = paths_of(edges, approximate=False), sampled_paths(edges, 100, 60)
+    exact, sampled = paths_of(edges, approximate=False), sampled_paths(edges, 100, 40)
     expected, found = by_node(exact), by_node(sampled)
     for figure in ("closeness", "betweenness"):
         off = {key: (row[figure] - expected[key][figure], row[f"{figure}_error"]) for key, row in found.items()}
@@ -78,7 +78,7 @@ def test_what_one_task_cannot_do_is_sampled(
     two: DataFrame, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By edges or by work, each window for itself; the exact way alone says nothing of the large one."""
-    monkeypatch.setattr(social_graph, "MOST_EDGES", 50)
+    monkeypatch.setattr(social_graph, "MOST_EDGES", 30)
     monkeypatch.setattr(large_graphs, "MOST_HOPS", 3)
     assert social_graph.large_windows(two) == [0]
     paths = paths_of(two)
@@ -90,7 +90,7 @@ def test_what_one_task_cannot_do_is_sampled(
     methods = {(row["window"], row["method"]) for row in communities_of(two, ["modularity"]).collect()}
     assert methods == {(0, "label-propagation"), (1, "modularity")}
     monkeypatch.setattr(social_graph, "MOST_EDGES", 1000)
-    monkeypatch.setattr(social_graph, "MOST_WORK", 1000)
+    monkeypatch.setattr(social_graph, "MOST_WORK", 500)
     assert social_graph.large_windows(two) == [0]
 
 

@@ -10,9 +10,9 @@ the figures are the exact ones. Registers of HyperLogLog would need more bytes a
 error can only be quoted.
 
 *Betweenness* adds up what the shortest paths from ``BETWEENNESS_SOURCES`` sampled nodes put on every node (Brandes and
-Pich, "Centrality Estimation in Large Networks", 2007), layer by layer forth and back: a row for each source and node,
-hence fewer sources. Few sources put most of the load on a node, and a sample that missed them shows too small an error:
-the stated errors are right on the whole (root mean square over the nodes), not for every node.
+Pich, "Centrality Estimation in Large Networks", 2007), layer by layer forth and back: a number for each source and
+node, not a bit, hence fewer sources. Few sources put most of the load on a node, and a sample that missed them shows
+too small an error: the stated errors are right on the whole (root mean square over the nodes), not for every node.
 
 *Communities*: every node takes the label that weighs most among its neighbours (Raghavan, Albert and Kumara, Physical
 Review E 76, 2007). Half of the nodes move at a time, chosen by a hash of their names, so that neighbours do not swap
@@ -277,44 +277,49 @@ def _hops(
 
 
 def _loads(ends: DataFrame, chosen: DataFrame, sources: int) -> DataFrame:
-    """What the paths from each source put on every node: window, node, load and squares, summed over the sources."""
+    """What the paths from each source put on every node: window, node, load and squares, summed over the sources.
+
+    Every node has a column for each source: the number of shortest paths in the layer that the search has reached.
+    """
     from pyspark.sql import functions as sf
 
-    key = ["window", "source", "node"]
-    layer = chosen.select("window", sf.col("rank").alias("source"), "node", sf.lit(1.0).alias("paths"))
-    layers = [layer.localCheckpoint()]
+    columns = range(sources)
+    key, none = ["window", "node"], sf.lit(0.0)
+
+    def gathered(table: DataFrame) -> DataFrame:
+        """The sum over each node's neighbours, source by source."""
+        passed = ends.join(table, key).groupBy("window", sf.col("peer").alias("node"))
+        return passed.agg(*(sf.sum(f"p{i}").alias(f"s{i}") for i in columns))
+
+    begun = {f"p{i}": sf.when(sf.col("rank") == i, 1.0).otherwise(0.0) for i in columns}
+    layer = chosen.select(*key, *(column.alias(name) for name, column in begun.items())).localCheckpoint()
+    layers = [layer]
     while len(layers) <= MOST_HOPS:
-        ahead = (
-            ends.join(layers[-1], ["window", "node"])
-            .groupBy("window", "source", sf.col("peer").alias("node"))
-            .agg(sf.sum("paths").alias("paths"))
-        )
+        ahead = gathered(layers[-1])
         for known in layers[-2:]:  # neighbours are at most one layer apart
-            ahead = ahead.join(known.select(*key), key, "left_anti")
-        ahead = ahead.localCheckpoint()
+            passed = known.select(*key, *(sf.col(f"p{i}").alias(f"k{i}") for i in columns))
+            fresh = {f"s{i}": sf.when(sf.coalesce(f"k{i}", none) > 0, 0.0).otherwise(sf.col(f"s{i}")) for i in columns}
+            ahead = ahead.join(passed, key, "left").withColumns(fresh).select(*key, *(f"s{i}" for i in columns))
+        ahead = ahead.where(reduce(or_, (sf.col(f"s{i}") > 0 for i in columns)))
+        ahead = ahead.select(*key, *(sf.col(f"s{i}").alias(f"p{i}") for i in columns)).localCheckpoint()
         if ahead.isEmpty():
             break
         layers.append(ahead)
-    behind = layers.pop().withColumn("load", sf.lit(0.0))
+    behind = layers.pop().withColumns({f"l{i}": none for i in columns})
     done = [behind]
     for layer in reversed(layers[1:]):
-        share = (sf.col("load") + 1) / sf.col("paths")
-        flow = (
-            ends.join(behind.select(*key, share.alias("share")), ["window", "node"])
-            .groupBy("window", "source", sf.col("peer").alias("node"))
-            # Decimals: sums that do not depend on the order of adding.
-            .agg(sf.sum(sf.col("share").cast("decimal(38,18)")).cast("double").alias("share"))
-        )
-        behind = layer.join(flow, key, "left").withColumn(
-            "load", sf.coalesce(sf.col("share") * sf.col("paths"), sf.lit(0.0))
-        )
-        behind = behind.drop("share").localCheckpoint()
+        share = {f"p{i}": sf.when(sf.col(f"p{i}") > 0, (sf.col(f"l{i}") + 1) / sf.col(f"p{i}")) for i in columns}
+        flow = gathered(behind.select(*key, *(column.alias(name) for name, column in share.items())))
+        load = {f"l{i}": sf.coalesce(sf.col(f"s{i}"), none) * sf.col(f"p{i}") for i in columns}
+        behind = layer.join(flow, key, "left").withColumns(load).drop(*(f"s{i}" for i in columns)).localCheckpoint()
         done.append(behind)
-    loads = reduce(lambda one, two: one.unionByName(two), done).where(sf.col("source") < sources)
-    load = sf.col("load")
-    return loads.groupBy("window", "node").agg(
-        sf.sum(load.cast("decimal(38,12)")).cast("double").alias("load"),
-        sf.sum((load * load).cast("decimal(38,6)")).cast("double").alias("load_squares"),
+    whole = reduce(lambda one, two: one + two, (sf.col(f"l{i}") for i in columns))
+    squares = reduce(lambda one, two: one + two, (sf.col(f"l{i}") * sf.col(f"l{i}") for i in columns))
+    loads = reduce(lambda one, two: one.unionByName(two), done)
+    return (
+        loads.select(*key, whole.alias("load"), squares.alias("load_squares"))
+        .groupBy(*key)
+        .agg(sf.sum("load").alias("load"), sf.sum("load_squares").alias("load_squares"))
     )
 
 
@@ -334,8 +339,9 @@ def _betweenness(state: DataFrame, loads: DataFrame, many: DataFrame, sources: i
         .select(
             "window",
             "node",
-            sf.when(known, mean / pairs).otherwise(0.0).alias("betweenness"),
-            sf.when(known, error / pairs).otherwise(0.0).alias("betweenness_error"),
+            # Rounded, since the last digits depend on the order of adding.
+            sf.when(known, sf.round(mean / pairs, 14)).otherwise(0.0).alias("betweenness"),
+            sf.when(known, sf.round(error / pairs, 14)).otherwise(0.0).alias("betweenness_error"),
         )
     )
 
