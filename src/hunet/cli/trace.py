@@ -376,6 +376,44 @@ def communities(
         )
 
 
+@app.command("report")
+def report(
+    trace: _Trace,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", rich_help_panel=_OUT, help="The page to write.")],
+    communities: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Of trace communities or graph: inter-contact laws inside and between them."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(show_default="the first", help="By which method of DIR communities were found.")
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", rich_help_panel=_OUT, help="Keep the tables in DIR; on Spark Connect a URI."),
+    ] = None,
+    master: _Master = None,
+    memory: _Memory = "2g",
+) -> None:
+    """Write a page about a trace that works offline: inter-contact times, kinds of pairs, degrees, hops.
+
+    Example: hunet trace report infocom05 -o infocom05.html
+    """
+    import tempfile
+
+    from hunet.pipeline.analysis import open_communities, open_trace
+    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.pipeline.trace_figures import trace_figures
+    from hunet.report.trace import write_trace_report
+
+    with spark_errors(memory), tempfile.TemporaryDirectory() as scratch:
+        spark = spark_session(master, memory=memory)
+        found = open_trace(spark, trace)
+        groups = open_communities(spark, communities, method) if communities else None
+        figures = trace_figures(found, keep or scratch, groups)
+    write_trace_report(figures, out, Path(trace).name)
+    typer.echo(f"{out}: {figures['contacts']:,} contacts, {figures['pairs']['pairs']:,} pairs")
+
+
 @app.command("tables")
 def tables(as_json: _Json = False) -> None:
     """List the tables of all stages with their columns."""
