@@ -71,6 +71,16 @@ def pairs_of(
     return _with_category(_with_closeness(measured, chosen.sigma), chosen.many, chosen.long).select(*names("pairs"))
 
 
+def span_of(contacts: DataFrame) -> tuple[float, float]:
+    """The first start and the last end, found by a job: a window for who knows no better one."""
+    from pyspark.sql import functions as sf
+
+    first, last = contacts.agg(sf.min("start"), sf.max("end")).collect()[0]
+    if first is None:
+        raise ConfigurationError("the contact table is empty: it has no span")
+    return float(first), float(last)
+
+
 def inter_contacts_of(contacts: DataFrame) -> DataFrame:
     """Every time between two contacts of a pair (table ``inter_contacts``)."""
     from pyspark.sql import functions as sf

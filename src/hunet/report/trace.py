@@ -112,6 +112,8 @@ def _categories(
 def _degrees_and_hops(degrees: Sequence[tuple[int, int]], hops: Sequence[tuple[int, int]], path: Path) -> str:
     with panels(path, 1, 2) as (left, right):
         left.bar([degree for degree, _ in degrees], [many for _, many in degrees], color=STYLES[0]["color"], width=0.9)
+        for panel in (left, right):
+            panel.set_axisbelow(True)
         left.set(xlabel="people met (degree)", ylabel="people")
         right.bar([hop for hop, _ in hops], [many for _, many in hops], color=STYLES[1]["color"], width=0.8)
         right.set(xlabel="hops", ylabel="pairs", xticks=[hop for hop, _ in hops])
