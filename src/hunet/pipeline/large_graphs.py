@@ -41,7 +41,9 @@ SOURCES = 256
 BETWEENNESS_SOURCES = 16
 MOST_HOPS = 64
 """Searches end here: what is further counts as without a path."""
-MOST_ROUNDS = 30
+MOST_ROUNDS = 12
+_FEW_MOVES = 1e-3
+"""Labels have settled when no larger share of the nodes moves in a round."""
 _BUCKETS = 64
 CENTRALITIES = (
     "window int, node string, closeness double, closeness_error double, betweenness double, betweenness_error double"
@@ -93,12 +95,13 @@ def propagated_communities(edges: DataFrame, weight: str = "duration", rounds: i
     value = sf.greatest(sf.col(weight), sf.lit(1e-6)).cast("decimal(30,6)").alias("weight")
     ends = _both_ways(edges, value).withColumn("half", sf.pmod(sf.xxhash64("node"), sf.lit(2))).localCheckpoint()
     labels = ends.select("window", "node").distinct().withColumn("label", sf.col("node")).localCheckpoint()
+    many = labels.count()
     for _ in range(rounds):
         before = labels
         for half in (0, 1):
             labels = _voted(ends.where(sf.col("half") == half), labels).localCheckpoint()
         old = before.withColumnRenamed("label", "old")
-        if labels.join(old, ["window", "node"]).where("label != old").isEmpty():
+        if labels.join(old, ["window", "node"]).where("label != old").count() <= _FEW_MOVES * many:
             break
     order = Window.partitionBy("window").orderBy(sf.desc("size"), "label")
     sizes = labels.groupBy("window", "label").agg(sf.count("*").alias("size"))

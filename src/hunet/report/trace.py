@@ -82,6 +82,8 @@ def _sampled(figures: Mapping[str, Any]) -> str:
 
 
 def _inter_contacts(gaps: Mapping[str, Sequence[tuple[float, float]]], path: Path) -> str:
+    if not any(gaps.values()):
+        return "<p>Hardly anybody met twice.</p>"
     with panels(path, 1, 1) as (panel,):
         for style, (name, points) in zip(STYLES, gaps.items(), strict=False):
             line(panel, [time / 60 for time, _ in points], [share for _, share in points], style, name)
