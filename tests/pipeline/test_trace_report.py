@@ -23,7 +23,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     home = tmp_path_factory.mktemp("report")
     write_contacts(make_world("community", seed=3, hosts=40, duration=6000), home / "trace.parquet")
     trace = open_trace(spark, home / "trace.parquet")
-    analyse_communities(trace, home / "communities", trace.span, {"k-clique": {"threshold": 120.0}})
+    analyse_communities(trace, home / "communities", trace.span, {"simple": {"threshold": 120.0}})
     groups = open_communities(spark, home / "communities")
     analyse_pairs(trace, home / "pairs", PairSettings(trace.span), communities=groups)
     return home
@@ -89,7 +89,7 @@ def test_wrong_folders_of_communities_are_one_line(folder: Path, spark: SparkSes
     del spark
     for options, problem in (
         (["--communities", folder], "has no communities.parquet"),
-        (["--communities", folder / "communities", "--method", "simple"], "has no communities by 'simple'"),
+        (["--communities", folder / "communities", "--method", "mops"], "has no communities by 'mops'"),
     ):
         answer = hunet("trace", "pairs", folder / "trace.parquet", "-o", folder / "none", *options)
         assert answer.status != 0
