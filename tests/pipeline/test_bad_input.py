@@ -66,6 +66,15 @@ CASES: dict[str, tuple[dict[str, bytes], list[str], str]] = {
     "binary": ({"log": bytes(range(256))}, ["log"], "is a binary file"),
     "empty": ({"log": b"\n\n"}, ["log"], "log: is empty"),
     "cut short": ({"log.gz": gzip.compress(GOOD.encode() * 5000)[:60]}, ["log.gz"], "is damaged or cut short"),
+    "cut short further down": (
+        {
+            "log.gz": gzip.compress("".join(f"{n} 2 {n * 7919} {n * 7919 + 9} 1 0\n" for n in range(50000)).encode())[
+                :-9
+            ]
+        },
+        ["log.gz"],
+        "log.gz: is damaged or cut short",
+    ),
     "missing column": (
         {"log.csv": b"a,c,start\n1,2,3\n"},
         ["log.csv", "--format", "csv"],

@@ -147,7 +147,7 @@ def test_nothing_depends_on_partitions(spark: SparkSession, tmp_path: Path, monk
     log.write_text("a,b,start,end\n" + body + "\n")
     made = []
     for partitions in ("1", "5"):
-        monkeypatch.setattr("hunet.pipeline.importing.BYTES_PER_PARTITION", -(-log.stat().st_size // int(partitions)))
+        monkeypatch.setattr("hunet.pipeline.importing.BYTES_PER_PART", -(-log.stat().st_size // int(partitions)))
         monkeypatch.setattr("hunet.pipeline.storage.ROWS_PER_FILE", 500 // int(partitions))
         import_trace(spark, log, tmp_path / partitions)
         assert len(list((tmp_path / partitions / "contacts.parquet").glob("*.parquet"))) == int(partitions)

@@ -7,13 +7,15 @@ import shutil
 import socket
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from hunet.model import ConfigurationError
+from hunet.pipeline.classic import _reach
 from hunet.pipeline.java import Java, SparkError, find_java, java_home
-from hunet.pipeline.session import _master, _reach, spark_errors, spark_session
+from hunet.pipeline.session import _master, scratch_folder, spark_errors, spark_session, stop_spark
 
 NEEDED = ("bash", "sh", "env", "dirname", "cat", "rm", "chmod", "uname", "readlink", "ps")
 """What Spark's own scripts call."""
@@ -31,7 +33,7 @@ def test_the_machines_java_comes_first(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", 'openjdk version "21.0.1" 2023-10-17')
     other = fake_java(tmp_path / "other", 'openjdk version "17.0.9"')
     found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-    assert found == Java(home / "bin" / "java", 21, "JAVA_HOME")
+    assert found == Java(home / "bin" / "java", 21, "JAVA_HOME", 'openjdk version "21.0.1" 2023-10-17')
     assert find_java({"PATH": str(other / "bin")}).where == "PATH"
 
 
@@ -68,8 +70,8 @@ def test_the_wrapper_drops_what_java_refuses(tmp_path: Path, monkeypatch: pytest
     program = tmp_path / "it's java"
     program.write_text('#!/bin/sh\nfor a do echo "$a"; done\n')
     program.chmod(0o755)
-    home = java_home(Java(program, 17, "PATH"))
-    assert home == java_home(Java(program, 17, "PATH"))
+    home = java_home(Java(program, 17, "PATH", ""))
+    assert home == java_home(Java(program, 17, "PATH", ""))
     said = subprocess.run(
         [home / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", ""],
         capture_output=True,
@@ -91,7 +93,7 @@ def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     command = "import sys; from hunet.cli.trace import app; app(sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", command, "import", "log.csv", "-o", "out", "--memory", "512m"],
-        env={"HOME": str(home), "PATH": str(tools), "TMPDIR": str(temporary)},
+        env={"HOME": str(home), "PATH": str(tools), "TMPDIR": str(temporary), "HUNET_SPARK_ARCHIVE": "off"},
         cwd=work,
         capture_output=True,
         text=True,
@@ -102,8 +104,9 @@ def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     assert sorted(path.name for path in work.iterdir()) == ["log.csv", "out"]
     assert sorted(path.name for path in (work / "out").iterdir()) == [
         "contacts.parquet",
-        "trace.json",
+        "nodes.parquet",
         "rejected.parquet",
+        "trace.json",
     ]
     assert list(home.iterdir()) == []
     assert [path for path in temporary.iterdir() if not path.name.startswith("hunet-java-")] == []
@@ -119,10 +122,41 @@ def test_memory_is_checked_before_java_starts(monkeypatch: pytest.MonkeyPatch) -
         spark_session(memory="lots")
 
 
+def test_a_session_of_somebody_else_gets_the_package_and_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the notebook of a managed service."""
+    from pyspark.sql import SparkSession
+
+    sent: list[list[str]] = []
+
+    class Context:
+        master = "yarn"
+
+        def addPyFile(self, path: str) -> None:  # noqa: N802
+            with zipfile.ZipFile(path) as package:
+                sent.append(package.namelist())
+
+    class Theirs:
+        sparkContext = Context()  # noqa: N815
+        # Without a method stop: calling it would fail.
+
+    theirs: object = Theirs()
+    for name in ("ours", "scratch", "shipped"):
+        monkeypatch.setattr(f"hunet.pipeline.session._State.{name}", None)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: theirs)
+    assert spark_session() is theirs
+    assert spark_session("local[7]") is theirs
+    assert len(sent) == 1
+    assert "hunet/pipeline/session.py" in sent[0]
+    folder = scratch_folder()
+    stop_spark()
+    assert not folder.exists()
+
+
 def test_masters() -> None:
     assert _master(None) == "local[*,4]"
     assert _master("local[3]") == "local[3,4]"
     assert _master("spark://here:7077") == "spark://here:7077"
+    assert _master("sc://here:15002") == "sc://here:15002"
     with pytest.raises(ConfigurationError, match=r"write local\[N\], spark://HOST:PORT"):
         _master("sprak://here")
     with pytest.raises(ConfigurationError, match="write spark://HOST:PORT"):

@@ -105,8 +105,8 @@ def import_(
 ) -> None:
     """Import a log into the folder DIR, for hunet run --contacts DIR.
 
-    DIR has contacts.parquet, nodes.parquet, rejected.parquet (what is not used, with the reason) and trace.json, in which
-    every record's fate is counted.
+    DIR has contacts.parquet, nodes.parquet, rejected.parquet (what is not used, with the reason) and trace.json, which
+    counts the fate of every record.
 
     Example: hunet trace import contacts.Exp3.dat --format haggle -o infocom05
 
@@ -140,10 +140,11 @@ def import_(
     )
     work = Import(path or [], settings)
     work.check(out)
+    from hunet.cli.progress import progress_of_stages
     from hunet.pipeline.session import spark_errors, spark_session
 
-    with spark_errors(memory):
-        quality = work.write(spark_session(master, memory=memory), out)
+    with progress_of_stages(), spark_errors(memory):
+        quality = work.write(spark_session(master, memory=memory, small=work.is_small), out)
     for warning in quality["warnings"]:
         typer.echo(f"hunet: warning: {warning}", err=True)
     if as_json:

@@ -19,6 +19,7 @@ from hunet.model.errors import ConfigurationError, InputError
 from hunet.pipeline.communities import chosen_methods, closeness_of, found_by_devices, gateways_of, members_of
 from hunet.pipeline.pairs import PairSettings, bins_of, exact_mean, inter_contacts_of, pairs_of, profiles_of
 from hunet.pipeline.schemas import ddl
+from hunet.pipeline.session import is_connect, scratch_folder
 from hunet.pipeline.social_graph import GraphSettings, communities_of, graph_of, nodes_of, paths_of, windows_of
 from hunet.pipeline.storage import Storage, join
 from hunet.pipeline.traces import read_marker, read_trace
@@ -309,9 +310,9 @@ def _handed_over(spark: SparkSession, contacts: Contacts) -> DataFrame:
 
     from hunet.model.contact_files import write_contacts
 
-    if (spark.conf.get("spark.master", "") or "").startswith("local"):  # where everybody sees the driver's disk
-        scratch = spark.conf.get("spark.hunet.scratch", None)
-        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch)) / "contacts.parquet"
+    # Locally everybody sees the driver's disk.
+    if not is_connect(spark) and (spark.conf.get("spark.master", "") or "").startswith("local"):
+        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch_folder())) / "contacts.parquet"
         write_contacts(contacts, file)
         return spark.read.parquet(file.as_uri()).select("a", "b", "start", "end")
     names = pa.array(contacts.names, pa.string())

@@ -19,10 +19,11 @@ from hunet.model.errors import ConfigurationError, InputError, OutputError
 from hunet.pipeline.contacts import Cleaning, check_internal, check_sightings, only_contacts
 from hunet.pipeline.formats import FORMATS, choose_format
 from hunet.pipeline.formats.format import Format, Reading
-from hunet.pipeline.joining import BYTES_PER_PARTITION, join_sightings
+from hunet.pipeline.joining import BYTES_PER_PART, join_sightings
 from hunet.pipeline.meetings import check_positions, check_stays, stays_together, within_range
 from hunet.pipeline.quality import COUNTED, NOT_RECORDS, Fates, unit_warnings
 from hunet.pipeline.schemas import ddl
+from hunet.pipeline.session import stage
 from hunet.pipeline.sources import Head, LogFile, Source, find_at, find_files, read_head, read_heads_at
 from hunet.pipeline.storage import Storage, is_uri, join, refuse_foreign
 from hunet.pipeline.traces import MARKER, measure_contacts, measure_nodes
@@ -218,13 +219,11 @@ class _Work:
 
         self.source, self.chosen, self.cleaning, self.settings = source, chosen, cleaning, settings
         self.unit = chosen.unit if settings.unit is None else UNITS[settings.unit]
-        self.partitions = None if settings.table else -(-source.size // BYTES_PER_PARTITION)
+        parts = {} if settings.table else {"parts": -(-source.size // BYTES_PER_PART)}
         rows = source.rows()
         parsed = chosen.parse(source.locate(rows) if chosen.numbered else rows, reading).transform(self._in_seconds)
         if chosen.makes == "sightings":
-            checked = parsed.transform(check_sightings(cleaning)).transform(
-                join_sightings(cleaning.gap, self.partitions)
-            )
+            checked = parsed.transform(check_sightings(cleaning)).transform(join_sightings(cleaning.gap, **parts))
         elif chosen.makes == "positions":
             checked = parsed.transform(check_positions(cleaning.internal))
         else:
@@ -241,7 +240,8 @@ class _Work:
     def save(
         self, storage: Storage, out: str | Path, name: dict[str, Any], ignored: list[str], files: int
     ) -> dict[str, Any]:
-        fates = self._fates()
+        with stage("reading records and joining them into contacts"):
+            fates = self._fates()
         if fates.counts.get("unreadable", 0) * 2 > fates.records:
             raise self._mostly_unreadable(fates)
         if fates.first is None or fates.last is None:
@@ -249,14 +249,15 @@ class _Work:
         origin = self._origin(fates.first)
         shift = origin or 0.0
         span = (fates.first - shift, fates.last - shift)
-        meetings, contacts = self._contacts(shift)
-        facts = measure_contacts(contacts)
-        if not facts.rows:
-            raise OutputError(f"{name['input']}: nobody meets anybody: there are no contacts to write")
-        nodes, external = self._nodes()
-        members = measure_nodes(nodes)
+        with stage("counting contacts and nodes"):
+            meetings, contacts = self._contacts(shift)
+            facts = measure_contacts(contacts)
+            if not facts.rows:
+                raise OutputError(f"{name['input']}: nobody meets anybody: there are no contacts to write")
+            nodes, external = self._nodes()
+            members = measure_nodes(nodes)
         single = self.settings.single_file
-        with storage.result_folder(out, MARKER, _KIND) as place:
+        with storage.result_folder(out, MARKER, _KIND) as place, stage("writing tables"):
             storage.save_table(
                 contacts, ["start", "a", "b"], join(place, "contacts.parquet"), rows=facts.rows, single=single
             )

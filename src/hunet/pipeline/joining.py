@@ -1,8 +1,8 @@
 """The heart of stage 2: the sightings of a pair, put in order, become its contacts.
 
-Spark brings all rows of a pair into one partition (``repartition`` by the pair), and NumPy works through a partition at
-once: one sort, a running maximum of the ends, a cut wherever a start is more than ``gap`` after it. Window functions do
-the same and take half as long again, because they sort and compare rows one by one.
+Pairs are dealt out to parts; Spark brings the rows of a part into one place, packed by the thousand as Arrow writes
+them, and NumPy works through a part at once: one sort, a running maximum of the ends, a cut wherever a start is more
+than ``gap`` after it. Window functions do the same and take longer, because they move and compare rows one by one.
 
 What comes out of a partition (table ``joined``): one row a contact; one for each record that is part of none, with its
 fate; one with the number of lines that are no records, for each kind; and one for each node that the partition has met,
@@ -29,20 +29,86 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-BYTES_PER_PARTITION = 24 << 20
+BYTES_PER_PART = 24 << 20
 """Of the input, about a million lines: what one task joins in memory."""
+_ROWS_PER_PACK = 1 << 20
+_SCRAMBLE = 0x9E3779B97F4A7C15
+"""An odd number without pattern: it spreads pairs whose numbers have one."""
 
 
-def join_sightings(gap: float, partitions: int | None = None) -> Callable[[DataFrame], DataFrame]:
-    """Rows of the table ``checked`` to the table ``joined``; Spark chooses the partitions if nobody says how many."""
+def join_sightings(gap: float, parts: int = 8) -> Callable[[DataFrame], DataFrame]:
+    """Rows of the table ``checked`` to the table ``joined``; the pairs are dealt out to so many parts."""
 
     def join(checked: DataFrame) -> DataFrame:
         keyed = checked.withColumns(_pair_keys()).select(*names("keyed"))
-        if partitions is None:
-            spread = keyed.repartition("pair", "spelled")
-        else:
-            spread = keyed.coalesce(1) if partitions == 1 else keyed.repartition(partitions, "pair", "spelled")
-        return spread.mapInArrow(_join(gap), ddl("joined"))
+        if parts <= 1:
+            return keyed.coalesce(1).mapInArrow(_join(gap), ddl("joined"))
+        packed = keyed.mapInArrow(_pack(parts), "part int, rows binary").repartition(parts, "part")
+        return packed.sortWithinPartitions("part").mapInArrow(_join_packed(gap), ddl("joined"))
+
+    return join
+
+
+def _pack(parts: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Rows to packs of rows of the same part, as Arrow writes them: Spark moves a pack as quickly as a row."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for rows in _gathered(batches):
+            mixed = rows.column("pair").to_numpy().view(np.uint64) * np.uint64(_SCRAMBLE) >> np.uint64(32)
+            part = (mixed % np.uint64(parts)).astype(np.uint16)
+            order = np.argsort(part, kind="stable")
+            ordered = rows.take(pa.array(order))
+            edges = np.searchsorted(part[order], np.arange(parts + 1))
+            for number in range(parts):
+                begin, end = edges[number], edges[number + 1]
+                if begin < end:
+                    content = _to_bytes(ordered.slice(begin, end - begin))
+                    yield pa.RecordBatch.from_arrays([pa.array([number], pa.int32()), pa.array([content])], _PACKED)
+
+    return pack
+
+
+_PACKED = ["part", "rows"]
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together until there are enough rows."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    many = 0
+    for batch in batches:
+        held.append(batch)
+        many += batch.num_rows
+        if many >= _ROWS_PER_PACK:
+            yield pa.Table.from_batches(held)
+            held, many = [], 0
+    if many:
+        yield pa.Table.from_batches(held)
+
+
+def _to_bytes(rows: pa.Table) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(rows.combine_chunks())
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _join_packed(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from itertools import groupby
+
+        import pyarrow as pa
+
+        packs = (pack for batch in batches for pack in zip(*(column.to_pylist() for column in batch), strict=True))
+        for _, same in groupby(packs, key=lambda pack: pack[0]):
+            rows = pa.concat_tables(pa.ipc.open_stream(content).read_all() for _, content in same)
+            yield from _joined(rows, gap).to_batches(max_chunksize=1 << 17)
 
     return join
 

@@ -160,7 +160,7 @@ def read_heads_at(spark: SparkSession, logs: list[LogFile]) -> list[Head]:
     some = sorted({0, len(logs) - 1, *range(0, len(logs), max(1, len(logs) // _HEADS))})[: _HEADS + 1]
     heads = []
     for log in (logs[number] for number in some):
-        lines = Source(spark, [log]).rows().orderBy("row").limit(_HEAD_LINES).select("text").collect()
+        lines = Source(spark, [log]).rows().limit(_HEAD_LINES).select("text").collect()  # of its first block
         heads.append(_head(log, [row[0] for row in lines]))
     return heads
 

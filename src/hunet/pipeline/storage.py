@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from hunet.model.errors import InputError, OutputError
 from hunet.model.files import file_in_place, folder_in_place, is_unused
+from hunet.pipeline.session import first_line, is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,8 +50,7 @@ class Storage:
     """Reads and writes at locations, with the means of a session."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._remote = type(spark).__module__.startswith("pyspark.sql.connect")
+        self._spark, self._remote = spark, is_connect(spark)
 
     def local(self, location: str | Path) -> Path | None:
         """The path of a location that Python may use itself; None if only Spark can."""
@@ -196,6 +196,4 @@ def _parse(text: str) -> dict[str, Any] | None:
 
 
 def _short(error: Exception) -> str:
-    from hunet.pipeline.session import first_line
-
     return f"{first_line(error)} (does this Spark have the connector and the rights for it?)"

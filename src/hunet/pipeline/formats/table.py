@@ -35,7 +35,9 @@ def _fields(
         from pyspark.sql import functions as sf
 
         rows = lines.transform(cut, separator, fields, counts, comment)
-        return rows.withColumns({name: sf.expr(expression) for name, expression in computed.items()})
+        return (
+            rows.withColumns({name: sf.expr(expression) for name, expression in computed.items()}) if computed else rows
+        )
 
     return parse
 
