@@ -118,12 +118,21 @@ def test_every_block_is_run_or_listed() -> None:
     assert used - {None} == set(NOT_RUN), "nothing is listed that is not there"
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=name)
-def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def pages_in_python(on_spark: bool) -> list[Path]:
+    return [page for page in pages_with("python") if any("pyspark" in each for each in of(page, "python")) == on_spark]
+
+
+def run_python(page: Path) -> None:
     names: dict[str, object] = {"__name__": "example"}
     for block in of(page, "python"):
         exec(compile(block, str(page), "exec", dont_inherit=True), names)
+
+
+@pytest.mark.parametrize("page", pages_in_python(on_spark=False), ids=name)
+def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those on Spark share a session elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    run_python(page)
 
 
 def shell(script: str, folder: Path) -> str:

@@ -89,3 +89,46 @@ def test_an_import_is_the_same_as_locally(spark: SparkSession, connect_server: C
     here = import_trace(spark, log, tmp_path / "here")
     assert (fingerprint, fates) == (here["fingerprint"], here["fates"])
     assert rows == [["ann", "bob", 0.0, 20.0], ["bob", "eve", 30.0, 30.0]]
+
+
+STAGES = """
+import json, sys
+from hunet.pipeline import communities_of, graph_of, nodes_of, pairs_of, paths_of, span_of
+from hunet.pipeline.analysis import analyse_communities, analyse_graph, analyse_pairs, open_communities, open_trace
+from hunet.pipeline.pairs import PairSettings
+from hunet.pipeline.social_graph import GraphSettings
+
+there, out = sys.argv[1:]
+trace = open_trace(spark, there)
+contacts, span = trace.contacts, trace.span
+edges = graph_of(contacts, span_of(contacts)).persist()
+sampled = nodes_of(edges, paths_of(edges, approximate=True)).orderBy("node").collect()
+labels = communities_of(edges, approximate=True).count()
+found = analyse_communities(trace, out + "/communities", span, {"mops": {}, "simple": {"threshold": 5.0}})
+groups = open_communities(spark, out + "/communities", "mops")
+pairs = analyse_pairs(trace, out + "/pairs", PairSettings(span), communities=groups)
+graph = analyse_graph(trace, out + "/graph", GraphSettings(span, methods=("k-clique",)))
+print(json.dumps([[row["closeness"] for row in sampled], labels, found, pairs, graph]))
+"""
+
+
+@pytest.mark.slow
+def test_stages_3_and_4_are_the_same_as_locally(spark: SparkSession, connect_server: Connect, tmp_path: Path) -> None:
+    from hunet.pipeline.analysis import analyse_communities, analyse_graph, analyse_pairs, open_communities, open_trace
+    from hunet.pipeline.pairs import PairSettings
+    from hunet.pipeline.social_graph import GraphSettings
+
+    rows = [
+        f"{a},{b},{7 * a + 30 * turn},{9 * a + b + 30 * turn}" for turn in range(4) for a in range(5) for b in range(a)
+    ]
+    (tmp_path / "log.csv").write_text("\n".join(["a,b,start,end", *rows]))
+    import_trace(spark, tmp_path / "log.csv", tmp_path / "trace")
+    remote = connect_server.run(STAGES, (tmp_path / "trace").as_uri(), (tmp_path / "there").as_uri())
+    closeness, labels, *told = json.loads(remote)
+    trace = open_trace(spark, tmp_path / "trace")
+    found = analyse_communities(trace, tmp_path / "c", trace.span, {"mops": {}, "simple": {"threshold": 5.0}})
+    groups = open_communities(spark, tmp_path / "c", "mops")
+    pairs = analyse_pairs(trace, tmp_path / "p", PairSettings(trace.span), communities=groups)
+    graph = analyse_graph(trace, tmp_path / "g", GraphSettings(trace.span, methods=("k-clique",)))
+    assert told == json.loads(json.dumps([found, pairs, graph]))
+    assert (closeness, labels) == ([1.0] * 5, 5)

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hunet import make_world, read_contacts, write_contacts
-from tests.test_docs import ON_SPARK, ON_TRACES, PAGES, ROOT, blocks, name, of, pages_with, shell
+from tests.test_docs import (
+    ON_SPARK,
+    ON_TRACES,
+    PAGES,
+    ROOT,
+    blocks,
+    name,
+    of,
+    pages_in_python,
+    pages_with,
+    run_python,
+    shell,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +66,13 @@ def test_shell_examples_run(page: Path, shell_line: Any) -> None:
                 shell_line(part)
             elif part:
                 shell(part, Path())
+
+
+@pytest.mark.parametrize("page", pages_in_python(on_spark=True), ids=name)
+def test_python_examples_run(page: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    del spark  # the session that the example finds running
+    monkeypatch.chdir(tmp_path)
+    run_python(page)
 
 
 def head(source: Path, target: Path) -> None:
