@@ -230,7 +230,6 @@ def test_worlds_and_tables(spark: SparkSession, folder: Path) -> None:
     """
     study, out = read_study(plan(folder, text)), folder / "out"
     assert run_study(spark, study, out).failed == []
-    assert len(list((out / "worlds").iterdir())) == 4
     kept = [path for path in (out / "tables").iterdir() if (path / "deliveries.parquet").exists()]
     assert len(kept) == 4
     labels = pq.read_table(out / "summary.parquet").column("contacts").to_pylist()

@@ -69,18 +69,18 @@ def make_report(
 
 
 def _crowds(study: StudyResults, files: Sequence[Path]) -> Iterator[Crowd]:
-    """The contacts of the first run on each world, which the study keeps, and on each trace that is given."""
+    """The contacts of the first run on each world, which is made again, and on each trace that is given."""
     from hunet.cli.people import crowd_of
     from hunet.model import InputError
     from hunet.model.contact_files import read_contacts
-    from hunet.pipeline.study_run import world_file
+    from hunet.pipeline.study_run import world_of
 
     given = {(met := read_contacts(file)).fingerprint: (file, met) for file in files}
     for label, row in study.sources().items():
-        kept = world_file(study.folder, row["name"]["contacts"])
-        if kept.exists():
-            yield crowd_of(label, read_contacts(kept))
-        elif found := given.pop(row["name"]["result"]["contacts"]["sha256"], None):
+        name, sha256 = row["name"]["contacts"], row["name"]["result"]["contacts"]["sha256"]
+        if "world" in name and (met := world_of(name)).fingerprint == sha256:  # another version may make another
+            yield crowd_of(label, met)
+        elif found := given.pop(sha256, None):
             yield crowd_of(label, found[1])
     for file, _ in given.values():
         raise InputError(file, "holds other contacts than any that the study was on")

@@ -96,8 +96,7 @@ def spark_session(
     except Exception as error:
         shutil.rmtree(scratch, ignore_errors=True)
         raise SparkError(
-            f"Spark did not start at {master}: {first_line(error)} "
-            f"(Java {java.version} from {java.where}: {java.path})"
+            f"Spark did not start at {master}: {first_line(error)} (Java {java.version} from {java.where}: {java.path})"
         ) from None
     _SCRATCH.append(scratch)
     atexit.register(stop_spark)
