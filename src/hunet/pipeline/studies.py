@@ -38,7 +38,7 @@ STUDY_OPTIONS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Java does little in a study; compiling it well would take processor time from the simulations."""
 
 _OUTCOME = "key string, protocol string, error string, row binary, tables map<string, binary>, seconds double"
-_TASK_SECONDS = 5.0
+_TASK_SECONDS = 10.0
 _TASK_BYTES = 64e6
 """What a task shall last and bring back, about."""
 _WAVES = 8

@@ -203,12 +203,16 @@ class _SparkResults:
         self._written = monotonic()
 
     def summarise(self, study: Study) -> pa.Table:
+        import pyarrow as pa
+
         runs = runs_of(self._spark, self._folder)
         assert runs is not None
         known = self._spark.createDataFrame([(run.key,) for run in study.runs()], "key string")
         rows = summary_of(runs.join(known, "key", "left_semi")).toArrow().to_pylist()
         table = _summary(study, {row.pop("point"): row for row in rows})
-        frame = self._spark.createDataFrame(table).coalesce(1)
+        # Spark's CSV knows no column without a type, such as the interval of a single run.
+        typed = [field.with_type(pa.float64()) if pa.types.is_null(field.type) else field for field in table.schema]
+        frame = self._spark.createDataFrame(table.cast(pa.schema(typed))).coalesce(1)
         frame.write.mode("overwrite").parquet(join(self._folder, "summary.parquet"))
         frame.write.mode("overwrite").csv(join(self._folder, "summary.csv"), header=True)
         return table
