@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -139,17 +140,21 @@ def test_clocks_are_corrected(spark: SparkSession, tmp_path: Path) -> None:
     assert list(read_contacts(tmp_path / "out").records()) == [("ann", "bob", 100.0, 200.0)]
 
 
-def test_sums_do_not_depend_on_partitions(spark: SparkSession, tmp_path: Path) -> None:
-    """The same bytes from one task or many."""
+def test_nothing_depends_on_partitions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same tables and the same fingerprint from one task or many, and that of the table in memory."""
     log = tmp_path / "log.csv"
     body = "\n".join(f"n{i % 7},n{(i * 3 + 1) % 11},{i * 1.1:.3f},{i * 1.1 + 0.7:.3f}" for i in range(500))
     log.write_text("a,b,start,end\n" + body + "\n")
     made = []
     for partitions in ("1", "5"):
-        spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        try:
-            import_trace(spark, log, tmp_path / partitions)
-        finally:
-            spark.conf.set("spark.sql.shuffle.partitions", "2")
-        made.append([path.read_bytes() for path in sorted((tmp_path / partitions).iterdir())])
+        monkeypatch.setattr("hunet.pipeline.importing.BYTES_PER_PARTITION", -(-log.stat().st_size // int(partitions)))
+        monkeypatch.setattr("hunet.pipeline.storage.ROWS_PER_FILE", 500 // int(partitions))
+        import_trace(spark, log, tmp_path / partitions)
+        assert len(list((tmp_path / partitions / "contacts.parquet").glob("*.parquet"))) == int(partitions)
+        said = json.loads((tmp_path / partitions / "trace.json").read_text("utf-8"))
+        tables = [
+            pq.read_table(tmp_path / partitions / f"{name}.parquet") for name in ("contacts", "nodes", "rejected")
+        ]
+        made.append((said, tables))
     assert made[0] == made[1]
+    assert made[0][0]["fingerprint"] == read_contacts(tmp_path / "1").fingerprint

@@ -14,10 +14,10 @@ from hunet.model.contact_files import read_contacts
 from hunet.pipeline.formats import FORMATS, choose_format, format_named
 from hunet.pipeline.formats.format import Reading
 from hunet.pipeline.importing import ImportSettings, import_trace
-from hunet.pipeline.sources import CHUNK, find_files, read_head, read_lines
+from hunet.pipeline.sources import Source, find_files, read_head
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # For each format: a file's name, its lines, and what they become: (scanner, seen, start, end) or a fate.
 SIGHTINGS: dict[str, tuple[str, str, list[Any]]] = {
@@ -59,14 +59,16 @@ SIGHTINGS: dict[str, tuple[str, str, list[Any]]] = {
         '{"device": "ann", "met": "bob", "start": 5}\n{"device": "ann", "met": " ", "start": 5, "end": 6}\n'
         '{"device": "ann", "met": "bob", "start": "5", "end": 6}\n'
         '{"device": "ann", "met": "bob", "start": 5, "end": 1e999}\n{"met"\n[]\n',
-        [("ann", "bob", 1.5, 3.0), "blank", *["unreadable"] * 6],
+        [("ann", "bob", 1.5, 3.0), "blank", *["unreadable"] * 2, ("ann", "bob", 5.0, 6.0), *["unreadable"] * 3],
     ),
 }
 
 
-def reading(path: Path) -> Reading:
+def parsed(spark: SparkSession, name: str, path: Path) -> DataFrame:
+    """The records of a file by a format, with their lines."""
     files, _ = find_files(path)
-    return Reading(files, read_head(files[0]))
+    source = Source(spark, files)
+    return source.locate(FORMATS[name].parse(source.rows(), Reading(read_head(files[0]))))
 
 
 def test_every_line_has_a_meaning(spark: SparkSession, tmp_path: Path) -> None:
@@ -78,10 +80,8 @@ def test_every_line_has_a_meaning(spark: SparkSession, tmp_path: Path) -> None:
     tables = []
     for name, (file, text, _) in SIGHTINGS.items():
         (tmp_path / file).write_text(text, encoding="utf-8")
-        told = reading(tmp_path / file)
-        parsed = FORMATS[name].parse(read_lines(spark, told.files), told)
         columns = ["line", "scanner", "seen", "start", "end", "fate", "detail"]
-        tables.append(parsed.select(sf.lit(name).alias("name"), *columns))
+        tables.append(parsed(spark, name, tmp_path / file).select(sf.lit(name).alias("name"), *columns))
     rows = reduce(lambda one, two: one.unionByName(two), tables).orderBy("name", "line").collect()
     for name, (_, _, expected) in SIGHTINGS.items():
         found = [
@@ -123,19 +123,22 @@ def test_packed_files_are_opened(spark: SparkSession, tmp_path: Path) -> None:
     assert list(read_contacts(tmp_path / "out").records()) == [("ann", "bob", 0.0, 10.0), ("bob", "eve", 5.0, 9.0)]
 
 
-def test_line_numbers_do_not_depend_on_chunks(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file cut into many chunks, blocks and tasks has the lines of the whole."""
-    monkeypatch.setattr("hunet.pipeline.sources.CHUNK", 100)
-    assert CHUNK > 100
-    text = [f"{'x' * (number % 37)}{number}" for number in range(200)]
-    (tmp_path / "log").write_text("\n".join(text))
-    files, _ = find_files(tmp_path / "log")
-    lines = read_lines(spark, files)
-    assert lines.rdd.getNumPartitions() > 20
-    rows = sorted((row["line"], row["text"]) for row in lines.collect())
-    assert rows == list(enumerate(text, 1))
+@pytest.mark.parametrize("size", [100, 1000, 1 << 20])
+def test_lines_do_not_depend_on_how_spark_cuts_files(spark: SparkSession, tmp_path: Path, size: int) -> None:
+    """Files in many blocks, and many files in a task: a row stands in the line in which it stands."""
+    logs = {f"{name}.log": [f"{name}{'x' * (number % 37)}{number}" for number in range(150)] for name in "ab"}
+    for name, lines in logs.items():
+        (tmp_path / name).write_text("\n".join(lines))
+    source = Source(spark, find_files(tmp_path)[0])
+    spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+    spark.conf.set("spark.sql.files.openCostInBytes", 0)
+    try:
+        rows = source.locate(source.rows()).select("file", "line", "text").collect()
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+        spark.conf.unset("spark.sql.files.openCostInBytes")
+    found = sorted((Path(row["file"]).name, row["line"], row["text"]) for row in rows)
+    assert found == [(name, number, line) for name in sorted(logs) for number, line in enumerate(logs[name], 1)]
 
 
 def test_not_utf_8_is_shown_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
@@ -205,7 +208,7 @@ def test_the_logs_of_both_ends_of_an_encounter_make_one_contact(spark: SparkSess
     assert list(read_contacts(tmp_path / "given").records()) == expected
     rejected = spark.read.parquet(str(tmp_path / "given" / "rejected.parquet")).collect()
     assert [(row["file"], row["line"], row["reason"]) for row in rejected] == [(str(logs[0]), 2, "unreadable")]
-    assert rejected[0]["detail"].startswith("is not a JSON object of an encounter")
+    assert rejected[0]["detail"].startswith("is not a JSON object: ")
 
 
 def test_columns_of_another_name(spark: SparkSession, tmp_path: Path) -> None:

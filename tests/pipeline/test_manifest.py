@@ -187,14 +187,13 @@ def test_rosters(spark: SparkSession, shared: Path) -> None:
     from hunet.pipeline.formats import FORMATS
     from hunet.pipeline.formats.format import Reading
     from hunet.pipeline.meetings import check_stays
-    from hunet.pipeline.sources import find_files, read_head, read_lines
+    from hunet.pipeline.sources import Source, find_files, read_head
 
     files, _ = find_files(shared / "traces" / "nus")
     head = read_head(files[0])
     assert FORMATS["roster"].recognises(head)
-    stays = (
-        FORMATS["roster"].parse(read_lines(spark, files), Reading(files, head)).transform(check_stays("all", "repair"))
-    )
+    source = Source(spark, files)
+    stays = FORMATS["roster"].parse(source.locate(source.rows()), Reading(head)).transform(check_stays("all", "repair"))
     sizes = stays.where("fate is null").groupBy("place").agg(sf.count("*").alias("many"))
     found = sizes.agg(sf.count("*"), sf.sum(sf.col("many") * (sf.col("many") - 1) / 2)).first()
     assert found is not None

@@ -102,7 +102,7 @@ def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     assert sorted(path.name for path in work.iterdir()) == ["log.csv", "out"]
     assert sorted(path.name for path in (work / "out").iterdir()) == [
         "contacts.parquet",
-        "quality.json",
+        "trace.json",
         "rejected.parquet",
     ]
     assert list(home.iterdir()) == []

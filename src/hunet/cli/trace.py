@@ -18,23 +18,43 @@ _Master = Annotated[
 ]
 _Memory = Annotated[str, typer.Option(rich_help_panel=_SPARK, help="Java heap of the driver and of each executor.")]
 _Json = Annotated[bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the figures as JSON, for programs.")]
-_Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", rich_help_panel=_OUT, help="Folder to make.")]
-_Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder of an import, or a contact table.")]
+_Out = Annotated[
+    str, typer.Option("--out", "-o", metavar="DIR", rich_help_panel=_OUT, help="Folder to make, or a URI.")
+]
+_Trace = Annotated[
+    str, typer.Argument(metavar="TRACE", help="The folder of an import (also a URI), or a contact table.")
+]
 
 
 @app.command("import")
 def import_(
-    path: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Logs (also .gz, .zip) or folders of logs, taken together.")
-    ],
     out: _Out,
+    path: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...", help="Logs (also .gz, .zip), folders of logs or URIs that Spark knows, taken together."
+        ),
+    ] = None,
     format_: Annotated[
         str | None, typer.Option("--format", metavar="NAME", show_default="guessed", help="One of hunet trace formats.")
     ] = None,
     files: Annotated[str, typer.Option(metavar="PATTERN", help="Of a folder, only files that match this.")] = "*",
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A table of Spark's catalogue, in place of PATH.")
+    ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="OURS=THEIRS", help="A CSV's own name of a column (a, b, start, end, ...); repeat."),
+        typer.Option(metavar="OURS=THEIRS", help="The input's own name of a column (a, b, start, end, ...); repeat."),
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(metavar="DDL", help="Columns of a CSV without a header: 'phone string, rssi double'.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Take only records for which this holds, such as 'rssi > -80'.")
+    ] = None,
+    time_format: Annotated[
+        str | None,
+        typer.Option(metavar="FORMAT", show_default="numbers, or ISO if they look so", help="iso, or a Spark pattern."),
     ] = None,
     unit: Annotated[str | None, typer.Option(help="The log's unit of time: s, ms, us, min, h.")] = None,
     internal: Annotated[
@@ -76,27 +96,37 @@ def import_(
     origin: Annotated[
         str, typer.Option(rich_help_panel=_CLEANING, help="Unix time of second 0, or auto: the first start.")
     ] = "auto",
+    single_file: Annotated[
+        bool, typer.Option("--single-file", rich_help_panel=_OUT, help="Write each table as one file.")
+    ] = False,
     master: _Master = None,
     memory: _Memory = "2g",
     as_json: _Json = False,
 ) -> None:
-    """Import a log: contacts.parquet, rejected.parquet and quality.json in DIR, for hunet run --contacts DIR.
+    """Import a log into the folder DIR, for hunet run --contacts DIR.
 
-    Every record's fate is counted in quality.json, and what is not used is kept in rejected.parquet with the reason.
+    DIR has contacts.parquet, nodes.parquet, rejected.parquet (what is not used, with the reason) and trace.json, in which
+    every record's fate is counted.
 
     Example: hunet trace import contacts.Exp3.dat --format haggle -o infocom05
+
+    Example: hunet trace import s3a://logs/2026 --column a=phone --where 'rssi > -80' -o s3a://traces/may
     """
     from hunet.model.errors import ConfigurationError
 
     named = dict(text.partition("=")[::2] for text in column or [])
     if not all(named.values()):
         raise ConfigurationError("--column: write OURS=THEIRS, such as --column a=phone1")
-    from hunet.pipeline.importing import ImportSettings, import_trace
+    from hunet.pipeline.importing import Import, ImportSettings
 
     settings = ImportSettings(
         format=format_,
         files=files,
+        table=table,
         columns=named,
+        schema=schema,
+        where=where,
+        time_format=time_format,
         internal=internal,
         reversed=reversed_,
         gap=gap,
@@ -106,11 +136,14 @@ def import_(
         range=range_,
         scan=scan,
         origin=origin,
+        single_file=single_file,
     )
+    work = Import(path or [], settings)
+    work.check(out)
     from hunet.pipeline.session import spark_errors, spark_session
 
     with spark_errors(memory):
-        quality = import_trace(spark_session(master, memory=memory), path, out, settings)
+        quality = work.write(spark_session(master, memory=memory), out)
     for warning in quality["warnings"]:
         typer.echo(f"hunet: warning: {warning}", err=True)
     if as_json:
@@ -199,7 +232,7 @@ def pairs(
         found = open_trace(spark_session(master, memory=memory), trace)
         window = (found.span[0] if since is None else since, found.span[1] if until is None else until)
         settings = PairSettings(window, edges, sigma, many, long)  # type: ignore[arg-type]
-        said = analyse_pairs(found, out, settings, held)
+        said = analyse_pairs(found, Path(out), settings, held)
     if as_json:
         _print_json(said)
         return
@@ -256,7 +289,7 @@ def graph(
             tuple(method or ("k-clique", "girvan-newman")),
             k,
         )
-        said = analyse_graph(found, out, settings)
+        said = analyse_graph(found, Path(out), settings)
     if said["beyond_one_task"]:
         typer.echo("hunet: warning: the graph is too large for one task: no paths and no communities", err=True)
     if as_json:

@@ -32,6 +32,7 @@ from hunet.model.files import file_in_place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 _COLUMNS = ("a", "b", "start", "end")
@@ -240,10 +241,9 @@ def _number(value: float) -> str:
 
 def _read_parquet(path: Path) -> Contacts:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = _read_parts(path)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         if path.is_dir():
             raise InputError(path, _NO_TRACE) from None
@@ -254,14 +254,47 @@ def _read_parquet(path: Path) -> Contacts:
         if name not in table.column_names:
             hint = did_you_mean(name, table.column_names)
             raise InputError(path, f"no column '{name}' ({hint}): a contact table has a, b, start, end")
-    said = json.loads((table.schema.metadata or {}).get(b"hunet.contacts", b"{}"))
+    said = _trace_of(path) or json.loads((table.schema.metadata or {}).get(b"hunet.contacts", b"{}"))
     try:
-        columns = [table.column(name).cast(pa.string() if name in "ab" else pa.float64()) for name in _COLUMNS]
-        return _from_columns(*columns, **said)
+        return contacts_from_arrow(table, **said)
     except pa.ArrowInvalid as error:
         raise InputError(path, f"a column has the wrong type: {str(error).splitlines()[0]}") from None
     except BadRecordError as error:
         raise InputError(path, f"row {error.row + 1}: {error.problem}: {_REMEDY}") from None
+
+
+def contacts_from_arrow(table: pa.Table, **said: Any) -> Contacts:
+    """A contact table from Arrow's columns a, b, start, end; ``said`` may have nodes, span, origin and about."""
+    import pyarrow as pa
+
+    columns = [table.column(name).cast(pa.string() if name in "ab" else pa.float64()) for name in _COLUMNS]
+    return _from_columns(*columns, **said)
+
+
+def _read_parts(path: Path) -> pa.Table:
+    """A Parquet file, or a folder of them as Spark writes it: its parts one after the other."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_dir():
+        return pq.ParquetFile(path).read()
+    parts = sorted(part for part in path.glob("*.parquet") if part.is_file())
+    if not parts:
+        raise InputError(path, _NO_TRACE)
+    return pa.concat_tables([pq.ParquetFile(part).read() for part in parts])
+
+
+def _trace_of(path: Path) -> dict[str, Any] | None:
+    """What the folder of an import says beside its contacts: nodes, span, origin, and what it was made of."""
+    marker = path.parent / "trace.json"
+    if path.name != "contacts.parquet" or not marker.is_file():
+        return None
+    try:
+        said = json.loads(marker.read_text("utf-8"))
+    except ValueError:
+        raise InputError(marker, "is damaged: import the log again") from None
+    nodes = _read_parts(path.parent / "nodes.parquet").column("node").to_pylist()
+    return {"nodes": nodes, **{key: said[key] for key in ("span", "origin", "about")}}
 
 
 def _write_parquet(contacts: Contacts, path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -159,11 +160,50 @@ class Contacts:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the content (names, rows and span): what a run's name says of its trace."""
-        digest = hashlib.sha256("\0".join(self.names).encode())
-        for column in (self.a, self.b, self.start, self.end, np.array(self.span)):
-            digest.update(np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<")).tobytes())
-        return digest.hexdigest()
+        """A hash of the content (names, rows and span): what a run's name says of its trace."""
+        codes = np.array([zlib.crc32(name.encode()) for name in self.names], np.uint64)
+        one, two = codes[self.a], codes[self.b]
+        rows = _hashes(np.minimum(one, two), np.maximum(one, two), self.start, self.end)
+        return content_fingerprint(_halves(rows), _halves(_hashes(codes)), self.span)
+
+
+def content_fingerprint(rows: tuple[int, int, int], nodes: tuple[int, int, int], span: tuple[float, float]) -> str:
+    """The fingerprint of a contact table from hashes of its rows and nodes, which may be added up in any order.
+
+    Both are given as their number and the sums of the upper and the lower halves of their 64-bit hashes: xxHash64 with
+    Spark's seed, of a row over the CRC-32 of both names (the smaller first), start and end; of a node over that of its
+    name. ``hunet.pipeline`` computes the same as SQL, wherever the rows lie.
+    """
+    said = " ".join(map(str, (*rows, *nodes, *(float(edge) for edge in span))))
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _halves(hashes: NDArray[np.uint64]) -> tuple[int, int, int]:
+    low = hashes & np.uint64(0xFFFFFFFF)
+    return len(hashes), int((hashes >> np.uint64(32)).sum()), int(low.sum())
+
+
+def _hashes(*columns: NDArray[Any]) -> NDArray[np.uint64]:
+    """xxHash64 of 8-byte values, one after the other, as Spark's ``xxhash64`` has it."""
+    one, two, four, five = (
+        np.uint64(prime) for prime in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+    )
+    three = np.uint64(0x165667B19E3779F9)
+
+    def turned(values: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+        return (values << np.uint64(bits)) | (values >> np.uint64(64 - bits))
+
+    hashed = np.full(len(columns[0]), 42, np.uint64)
+    for column in columns:
+        # A zero is a zero, whatever its sign.
+        values = (column + 0.0).view(np.uint64) if column.dtype == np.float64 else column.astype(np.uint64)
+        hashed = hashed + five + np.uint64(8)
+        hashed ^= turned(values * two, 31) * one
+        hashed = turned(hashed, 27) * one + four
+        hashed = (hashed ^ (hashed >> np.uint64(33))) * two
+        hashed = (hashed ^ (hashed >> np.uint64(29))) * three
+        hashed ^= hashed >> np.uint64(32)
+    return hashed
 
 
 def check_records(

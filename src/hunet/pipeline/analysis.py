@@ -7,8 +7,6 @@ by which settings, and the figures that people quote.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +23,9 @@ from hunet.pipeline.social_graph import (
     node_measures,
     windows_of,
 )
+from hunet.pipeline.storage import Storage, join
 from hunet.pipeline.tables import refuse_foreign, save_table, write_json
+from hunet.pipeline.traces import read_marker, read_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,37 +39,25 @@ class Trace(NamedTuple):
     rows: int
     span: tuple[float, float]
     sha256: str
-    """Of the file, to tell what was measured."""
+    """The fingerprint of its content, to tell what was measured."""
 
 
-def open_trace(spark: SparkSession, path: Path) -> Trace:
-    """The folder of an import, or any contact table that hunet reads."""
-    import pyarrow.parquet as pq
+def open_trace(spark: SparkSession, location: str | Path) -> Trace:
+    """The folder of an import, on a disk or at a URI, or any contact table that hunet reads."""
+    storage = Storage(spark)
+    said = read_marker(spark, location)
+    if said is None:  # a table in another form: bring it into ours, beside Spark's own files
+        from hunet.model.contact_files import write_contacts
 
-    file = path / "contacts.parquet" if path.is_dir() else path
-    said = _said_of(file)
-    if said is None or "span" not in said:  # a table in another form: bring it into ours, beside Spark's own files
-        from hunet.model.contact_files import read_contacts, write_contacts
-
-        contacts = read_contacts(path)
+        contacts = read_trace(location, spark)
         scratch = spark.conf.get("spark.hunet.scratch")
         file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch)) / "contacts.parquet"
         write_contacts(contacts, file)
-        said = {"span": contacts.span}
-    with file.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
-    table = spark.read.parquet(file.absolute().as_uri()).select("a", "b", "start", "end")
-    return Trace(table, pq.read_metadata(file).num_rows, (said["span"][0], said["span"][1]), digest)
-
-
-def _said_of(file: Path) -> dict[str, Any] | None:
-    """What our own Parquet files say of themselves."""
-    import pyarrow.parquet as pq
-
-    if file.suffix != ".parquet" or not file.is_file():
-        return None
-    said: dict[str, Any] = json.loads((pq.read_schema(file).metadata or {}).get(b"hunet.contacts", b"{}"))
-    return said
+        table, said = str(file), {"span": contacts.span, "contacts": len(contacts), "fingerprint": contacts.fingerprint}
+    else:
+        table = join(location, "contacts.parquet")
+    rows = spark.read.parquet(storage.uri(table)).select("a", "b", "start", "end")
+    return Trace(rows, said["contacts"], (said["span"][0], said["span"][1]), said["fingerprint"])
 
 
 def analyse_pairs(

@@ -1,10 +1,11 @@
 """Stage 2: from sightings to contacts.
 
-Each step is a function from DataFrame to DataFrame (tables ``sightings``, ``checked``, ``condensed`` and ``contacts``
-of ``hunet.pipeline.schemas``). A row is never dropped: it gets a ``fate``, the first of these that applies:
+Each step is a function from DataFrame to DataFrame (tables ``sightings``, ``checked``, ``joined`` and ``contacts`` of
+``hunet.pipeline.schemas``). A row is never dropped: it gets a ``fate``, the first of these that applies:
 
 =================  ===================================================================================
 ``unreadable``     set by the format: the line is not what it should be
+``filtered``       set by the format: it does not meet the user's condition
 ``stray``          set by the format: an end without a beginning
 ``negative-time``  before second 0
 ``reversed``       ends before it starts (or is repaired, on request)
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from hunet.model.errors import ConfigurationError
+from hunet.pipeline.joining import join_sightings
 from hunet.pipeline.schemas import names
 
 if TYPE_CHECKING:
@@ -55,8 +57,63 @@ class Cleaning:
             raise ConfigurationError("gaps and extensions are lengths of time: give 0 or more seconds")
 
 
+def contacts_of(
+    sightings: DataFrame,
+    *,
+    gap: float = 0.0,
+    extend: float = 0.0,
+    internal: str = "all",
+    reversed: Literal["set-aside", "repair"] = "set-aside",  # noqa: A002 - as the command calls it
+    offsets: dict[str, float] | None = None,
+) -> DataFrame:
+    """The contacts (columns a, b, start, end) of sightings in any session, for data engineers.
+
+    Sightings have the columns ``a`` (who saw), ``b`` (who was seen), ``start`` and, unless they are instants, ``end``,
+    in seconds. ``gap``, ``extend``, ``internal``, ``reversed`` and ``offsets`` are those of ``hunet trace import``.
+    """
+    return _joined(sightings, Cleaning(internal, reversed, gap, extend, offsets or {})).transform(only_contacts)
+
+
+def fates_of(
+    sightings: DataFrame,
+    *,
+    gap: float = 0.0,
+    extend: float = 0.0,
+    internal: str = "all",
+    reversed: Literal["set-aside", "repair"] = "set-aside",  # noqa: A002 - as the command calls it
+    offsets: dict[str, float] | None = None,
+) -> DataFrame:
+    """The sightings that are part of no contact of :func:`contacts_of`, and why (columns a, b, start, end, fate)."""
+    joined = _joined(sightings, Cleaning(internal, reversed, gap, extend, offsets or {}))
+    return joined.where("fate is not null and fate != 'node'").select("a", "b", "start", "end", "fate")
+
+
+def _joined(sightings: DataFrame, cleaning: Cleaning) -> DataFrame:
+    from pyspark.sql import functions as sf
+
+    nothing = sf.lit(None).cast("string")
+    rows = sightings.select(
+        sf.lit(0).cast("bigint").alias("source"),
+        sf.monotonically_increasing_id().alias("row"),
+        sf.col("a").cast("string").alias("scanner"),
+        sf.col("b").cast("string").alias("seen"),
+        sf.col("start").cast("double").alias("start"),
+        sf.col("end" if "end" in sightings.columns else "start").cast("double").alias("end"),
+        nothing.alias("fate"),
+        nothing.alias("detail"),
+    )
+    missing = sf.greatest(*(sf.col(name).isNull() for name in ("scanner", "seen", "start", "end")))
+    known = rows.withColumn("fate", sf.when(missing, "unreadable"))
+    return known.transform(check_sightings(cleaning)).transform(join_sightings(cleaning.gap))
+
+
+def only_contacts(joined: DataFrame) -> DataFrame:
+    """The contacts (table ``contacts``), in no order; times are still the log's."""
+    return joined.where("fate is null").select(*names("contacts"))
+
+
 def check_sightings(cleaning: Cleaning) -> Callable[[DataFrame], DataFrame]:
-    """Decide the fate of every sighting but duplicates (table ``checked`` without ``contact``)."""
+    """Decide the fate of every sighting but duplicates (table ``checked``)."""
     from pyspark.sql import functions as sf
 
     def check(sightings: DataFrame) -> DataFrame:
@@ -74,8 +131,8 @@ def check_sightings(cleaning: Cleaning) -> Callable[[DataFrame], DataFrame]:
         unused = sf.col("fate").isNotNull()
         a, b = in_order(sf.col("scanner"), sf.col("seen"))
         return checked.select(
-            "file",
-            "line",
+            "source",
+            "row",
             a.alias("a"),
             b.alias("b"),
             (a == sf.col("scanner")).alias("a_saw"),
@@ -99,7 +156,7 @@ def check_internal(rule: str, *columns: str) -> Callable[[DataFrame], DataFrame]
             return rows
         if rule == "scanners":
             known = rows.where(sf.col("fate").isNull()).select(sf.col(columns[0]).alias("_known")).distinct()
-            joined = rows.join(sf.broadcast(known), sf.col(columns[-1]) == sf.col("_known"), "left")
+            joined = rows.join(known, sf.col(columns[-1]) == sf.col("_known"), "left")
             external = sf.col("fate").isNull() & sf.col("_known").isNull()
             return joined.withColumn("fate", sf.when(external, "external").otherwise(sf.col("fate"))).drop("_known")
         inside = sf.lit(True)
@@ -109,88 +166,6 @@ def check_internal(rule: str, *columns: str) -> Callable[[DataFrame], DataFrame]
         return rows.withColumn("fate", sf.when(external, "external").otherwise(sf.col("fate")))
 
     return check
-
-
-def number_contacts(gap: float) -> Callable[[DataFrame], DataFrame]:
-    """Mark duplicates and give every row that is used the number of its contact (table ``checked``)."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as sf
-
-    pair = Window.partitionBy("pair", "spelled").orderBy(
-        sf.col("fate").asc_nulls_first(), "start", "end", "a_saw", "file", "line"
-    )
-    before, so_far = (pair.rowsBetween(Window.unboundedPreceding, last) for last in (-1, 0))
-    used = sf.col("fate").isNull()
-    same = (
-        (sf.lag("start").over(pair) == sf.col("start"))
-        & (sf.lag("end").over(pair) == sf.col("end"))
-        & (sf.lag("a_saw").over(pair) == sf.col("a_saw"))
-    )
-    apart = sf.col("_latest").isNull() | (sf.col("start") - sf.col("_latest") > gap)
-
-    def number(checked: DataFrame) -> DataFrame:
-        return (
-            checked.withColumns(_pair_keys())
-            .withColumns({"_latest": sf.max("end").over(before), "_same": same})
-            .withColumn("contact", sf.sum(sf.when(used & apart, 1).otherwise(0)).over(so_far))
-            .withColumns(
-                {
-                    "contact": sf.when(used & ~sf.coalesce("_same", sf.lit(False)), sf.col("contact")),
-                    "fate": sf.when(used & sf.col("_same"), "duplicate").otherwise(sf.col("fate")),
-                }
-            )
-            .select(*names("checked"))
-        )
-
-    return number
-
-
-def condense(checked: DataFrame) -> DataFrame:
-    """One row a contact, and one for each row that is not part of any (table ``condensed``): all that is still needed.
-
-    A contact and its records are where their pair is, so nothing moves.
-    """
-    from pyspark.sql import functions as sf
-
-    used = sf.col("fate").isNull()
-    own = [sf.when(~used, sf.col(name)).alias(name) for name in ("file", "line", "detail")]
-    return (
-        checked.groupBy("pair", "spelled", "a", "b", "contact", "fate", *own)
-        .agg(
-            sf.min("start").alias("start"),
-            sf.max("end").alias("end"),
-            sf.count("*").alias("records"),
-            sf.count_if("repaired").alias("repaired"),
-            sf.count_if(sf.col("start") == sf.col("end")).alias("instants"),
-            sf.max("a_saw").alias("a_saw"),
-            sf.max(~sf.col("a_saw")).alias("b_saw"),
-        )
-        .select(*names("condensed"))
-    )
-
-
-def contacts_of(condensed: DataFrame) -> DataFrame:
-    """The contacts (table ``contacts``), in no order; times are still the log's."""
-    return condensed.where("fate is null").select(*names("contacts"))
-
-
-def _pair_keys() -> dict[str, Column]:
-    """What tells a pair from others: a number, and for names that are no small numbers also how they are spelled.
-
-    Rows are sorted by it, and a number compares several times faster than two names.
-    """
-    from pyspark.sql import functions as sf
-
-    numbers = [sf.col(name).try_cast("int") for name in "ab"]
-    plain = sf.lit(True)
-    for name, number in zip("ab", numbers, strict=True):
-        plain = plain & (number >= 0) & (number.cast("string") == sf.col(name))
-    plain = sf.coalesce(plain, sf.lit(False))
-    packed = sf.shiftleft(numbers[0].cast("bigint"), 32) + numbers[1]
-    return {
-        "pair": sf.when(plain, packed).otherwise(sf.xxhash64("a", "b")),
-        "spelled": sf.when(~plain, sf.concat_ws("\0", "a", "b")),
-    }
 
 
 def in_order(one: Column, two: Column) -> tuple[Column, Column]:

@@ -1,8 +1,9 @@
-"""Stages 1 and 2 as one act: a log in any known format becomes a folder with clean contacts.
+"""Stages 1 and 2 as one act: a log in any known format becomes a trace, a folder with clean contacts.
 
-The folder holds ``contacts.parquet`` (which ``hunet run --contacts`` takes), ``rejected.parquet`` (every record that
-is not part of a contact, with the reason) and ``quality.json`` (counts, settings, warnings). It appears when all of it
-is complete. Contacts are computed once and kept on Spark's disk while the three are made of them.
+The folder holds ``contacts.parquet`` (which ``hunet run --contacts`` takes), ``nodes.parquet`` (who takes part),
+``rejected.parquet`` (every record that is not part of a contact, with file, line and reason), ``trace.json``: counts,
+settings, span, origin, warnings, and the fingerprint of the content. It is complete when ``trace.json`` is there.
+Contacts are computed once and kept on Spark's disk while the tables are made of them.
 """
 
 from __future__ import annotations
@@ -13,25 +14,29 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hunet.model.contacts import natural_order
+from hunet.model.contacts import content_fingerprint
 from hunet.model.errors import ConfigurationError, InputError, OutputError
-from hunet.model.files import folder_in_place
-from hunet.pipeline.contacts import Cleaning, check_internal, check_sightings, condense, contacts_of, number_contacts
-from hunet.pipeline.formats import choose_format
+from hunet.pipeline.contacts import Cleaning, check_internal, check_sightings, only_contacts
+from hunet.pipeline.formats import FORMATS, choose_format
 from hunet.pipeline.formats.format import Format, Reading
+from hunet.pipeline.joining import BYTES_PER_PARTITION, join_sightings
 from hunet.pipeline.meetings import check_positions, check_stays, stays_together, within_range
-from hunet.pipeline.quality import NOT_RECORDS, Fates, unit_warnings
-from hunet.pipeline.sources import find_files, read_head, read_lines
-from hunet.pipeline.tables import refuse_foreign, save_table, write_json
+from hunet.pipeline.quality import COUNTED, NOT_RECORDS, Fates, unit_warnings
+from hunet.pipeline.schemas import ddl
+from hunet.pipeline.sources import Head, LogFile, Source, find_at, find_files, read_head, read_heads_at
+from hunet.pipeline.storage import Storage, is_uri, join, refuse_foreign
+from hunet.pipeline.traces import MARKER, measure_contacts, measure_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["UNITS", "ImportSettings", "import_trace"]
+__all__ = ["UNITS", "Import", "ImportSettings", "import_trace"]
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+SMALL = 4 << 20
+"""Bytes of input up to which one task does it all."""
 _UNIX = 1e8
 _KIND = "import"
 
@@ -43,7 +48,15 @@ class ImportSettings:
     format: str | None = None
     files: str = "*"
     """Of a folder, the files whose name or path matches this pattern."""
+    table: str | None = None
+    """A table of Spark's catalogue, in place of files."""
     columns: dict[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    """Names and types of a CSV without a header, or of JSON: such as ``phone string, rssi double``."""
+    where: str | None = None
+    """A condition in Spark's SQL on the input's columns; the rest is filtered out."""
+    time_format: str | None = None
+    """How times are written: ``iso``, or a pattern of Spark such as ``dd/MM/yyyy HH:mm:ss``."""
     internal: str | None = None
     reversed: str = "set-aside"
     gap: float | None = None
@@ -57,6 +70,8 @@ class ImportSettings:
     """SocioPatterns: the length of a sample (s)."""
     origin: str = "auto"
     """Second 0: ``auto`` is the first start of a log in Unix time and the log's own 0 otherwise; or a Unix time."""
+    single_file: bool = False
+    """Tables as one file each."""
 
     def cleaning(self, chosen: Format) -> Cleaning:
         """The rules of the contact stage, the format's where the user said nothing."""
@@ -64,10 +79,20 @@ class ImportSettings:
             raise ConfigurationError(f"reversed '{self.reversed}': write set-aside or repair")
         if self.unit is not None and self.unit not in UNITS:
             raise ConfigurationError(f"unit '{self.unit}': write one of {', '.join(UNITS)}")
+        if self.unit is not None and self.time_format is not None:
+            raise ConfigurationError("--unit is for times that are numbers, and --time-format for others: give one")
         if self.range <= 0:
             raise ConfigurationError(f"a range of {self.range:g} m reaches nobody: give more than 0")
         if chosen.makes != "sightings" and self.offsets:
             raise ConfigurationError(f"clock offsets are for scanners, and '{chosen.name}' has none")
+        if not chosen.has_columns:
+            for name in ("columns", "schema", "where", "time_format"):
+                if getattr(self, name):
+                    option = "--column" if name == "columns" else f"--{name.replace('_', '-')}"
+                    raise ConfigurationError(
+                        f"{option} is for inputs whose columns have names (CSV, JSON, Parquet, ORC, tables), "
+                        f"not for '{chosen.name}'"
+                    )
         return Cleaning(
             internal=chosen.internal if self.internal is None else self.internal,
             reversed="repair" if self.reversed == "repair" else "set-aside",
@@ -78,92 +103,190 @@ class ImportSettings:
 
 
 def import_trace(
-    spark: SparkSession, path: Path | Sequence[Path], out: Path, settings: ImportSettings | None = None
+    spark: SparkSession,
+    path: str | Path | Sequence[str | Path],
+    out: str | Path,
+    settings: ImportSettings | None = None,
 ) -> dict[str, Any]:
-    """Import a log, or several that belong together, into a folder; returns what ``quality.json`` says."""
-    settings = settings or ImportSettings()
-    paths = [path] if isinstance(path, Path) else path
-    found = [find_files(each, settings.files) for each in paths]
-    files, ignored = [file for some, _ in found for file in some], [name for _, some in found for name in some]
-    heads = [read_head(log) for log in files]
-    chosen = choose_format(heads, settings.format)
-    cleaning = settings.cleaning(chosen)
-    given = " ".join(map(str, paths))
-    name = {"kind": _KIND, "input": given, "format": chosen.name, "settings": _said(settings, cleaning)}
-    refuse_foreign(out, "quality.json", lambda said: _foreign(said, name))
-    reading = Reading(files, heads[0], settings.columns, settings.scan)
-    work = _Work(spark, chosen, cleaning, settings, reading)
-    try:
-        return work.save(out, name, " ".join(each.name for each in paths), ignored)
-    finally:
-        work.checked.unpersist()
+    """Import a log, or several that belong together, into a folder; returns what ``trace.json`` says."""
+    paths = [path] if isinstance(path, (str, Path)) else path
+    return Import(paths, settings or ImportSettings()).write(spark, out)
+
+
+class Import:
+    """What shall be imported. Whatever can be known without Spark is checked when this is made."""
+
+    def __init__(self, paths: Sequence[str | Path], settings: ImportSettings) -> None:
+        self.settings = settings
+        self.paths = [str(path) for path in paths]
+        if settings.table and self.paths:
+            raise ConfigurationError("--table stands in place of files: give one or the other")
+        if not settings.table and not self.paths:
+            raise ConfigurationError("nothing to import: name a log, a folder of logs, a URI, or --table")
+        self._files: list[LogFile] = []
+        self._ignored: list[str] = []
+        self._heads: list[Head] = []
+        self._waiting: list[str] = []
+        """URIs, which only Spark can look into."""
+        for path in self.paths:
+            if is_uri(path):
+                self._waiting.append(path)
+            else:
+                self._add(*find_files(Path(path), settings.files))
+        if not self._waiting:
+            self._choose()
+
+    def _add(self, files: list[LogFile], ignored: list[str], heads: list[Head] | None = None) -> None:
+        self._files += files
+        self._ignored += ignored
+        self._heads += heads if heads is not None else [read_head(log) for log in files]
+
+    def _choose(self) -> None:
+        if self.settings.table:
+            self.chosen = FORMATS["table"]
+            table = LogFile(self.settings.table, "table", self.settings.table, 0)
+            self._heads = [Head(table, [])]
+        else:
+            self.chosen = choose_format(self._heads, self.settings.format)
+        self.cleaning = self.settings.cleaning(self.chosen)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is known to be little: it is then not worth to start much for it."""
+        return not self._waiting and not self.settings.table and sum(log.size for log in self._files) <= SMALL
+
+    @property
+    def name(self) -> dict[str, Any]:
+        """What tells this import from others."""
+        given = asdict(replace(self.settings, internal=self.cleaning.internal, gap=self.cleaning.gap))
+        said = {name: value for name, value in given.items() if value is not None and name != "format"}
+        return {
+            "kind": _KIND,
+            "input": " ".join(self.paths) or f"table {self.settings.table}",
+            "format": self.chosen.name,
+            "settings": said,
+        }
+
+    def check(self, out: str | Path) -> None:
+        """Refuse a folder of this machine that holds something else."""
+        if not is_uri(out) and not self._waiting:
+            refuse_foreign(Path(out), MARKER, self._foreign)
+
+    def write(self, spark: SparkSession, out: str | Path) -> dict[str, Any]:
+        """Do it; returns what ``trace.json`` says."""
+        if self._waiting:
+            for location in self._waiting:
+                files, ignored = find_at(spark, location, self.settings.files)
+                self._add(files, ignored, read_heads_at(spark, files))
+            self._waiting = []
+            self._choose()
+        storage = Storage(spark)
+        storage.refuse_foreign(out, MARKER, self._foreign)
+        reading = Reading(
+            self._heads[0],
+            self.settings.columns,
+            self.settings.scan,
+            self.settings.where,
+            self.settings.time_format,
+            self.settings.schema,
+        )
+        source = Source(spark, self._files, self.settings.table)
+        work = _Work(source, self.chosen, self.cleaning, self.settings, reading)
+        try:
+            return work.save(storage, out, self.name, self._ignored, len(self._files))
+        finally:
+            work.close()
+
+    def _foreign(self, said: dict[str, Any]) -> str | None:
+        if said.get("kind") != _KIND:
+            return "holds something else than an import"
+        if "state" in said:  # it did not come to its end
+            return None
+        for key, value in json.loads(json.dumps(self.name)).items():
+            if said.get(key) != value:
+                return f"holds another import ({said.get('input')} as {said.get('format')}, and '{key}' differs)"
+        return None
 
 
 class _Work:
     """One import on its way."""
 
     def __init__(
-        self, spark: SparkSession, chosen: Format, cleaning: Cleaning, settings: ImportSettings, reading: Reading
+        self, source: Source, chosen: Format, cleaning: Cleaning, settings: ImportSettings, reading: Reading
     ) -> None:
         from pyspark import StorageLevel
 
-        self.chosen, self.cleaning, self.settings, self.files = chosen, cleaning, settings, reading.files
+        self.source, self.chosen, self.cleaning, self.settings = source, chosen, cleaning, settings
         self.unit = chosen.unit if settings.unit is None else UNITS[settings.unit]
-        parsed = chosen.parse(read_lines(spark, reading.files), reading).transform(self._in_seconds)
+        self.partitions = None if settings.table else -(-source.size // BYTES_PER_PARTITION)
+        rows = source.rows()
+        parsed = chosen.parse(source.locate(rows) if chosen.numbered else rows, reading).transform(self._in_seconds)
         if chosen.makes == "sightings":
-            checked = (
-                parsed.transform(check_sightings(cleaning)).transform(number_contacts(cleaning.gap)).transform(condense)
+            checked = parsed.transform(check_sightings(cleaning)).transform(
+                join_sightings(cleaning.gap, self.partitions)
             )
         elif chosen.makes == "positions":
             checked = parsed.transform(check_positions(cleaning.internal))
         else:
             checked = parsed.transform(check_stays(cleaning.internal, cleaning.reversed))
-        self.checked = checked.persist(StorageLevel.DISK_ONLY)
+        self.rows = checked.persist(StorageLevel.DISK_ONLY)
+        """Of sightings the table ``joined``; of others one row a record."""
+        self.met: DataFrame | None = None
 
-    def save(self, out: Path, name: dict[str, Any], title: str, ignored: list[str]) -> dict[str, Any]:
+    def close(self) -> None:
+        self.rows.unpersist()
+        if self.met is not None:
+            self.met.unpersist()
+
+    def save(
+        self, storage: Storage, out: str | Path, name: dict[str, Any], ignored: list[str], files: int
+    ) -> dict[str, Any]:
         fates = self._fates()
         if fates.counts.get("unreadable", 0) * 2 > fates.records:
             raise self._mostly_unreadable(fates)
         if fates.first is None or fates.last is None:
             raise InputError(name["input"], f"no record is left to make contacts of: {_told(fates.counts)}")
-        nodes, external = self._nodes()
         origin = self._origin(fates.first)
         shift = origin or 0.0
         span = (fates.first - shift, fates.last - shift)
-        about = {"trace": title, "format": name["format"], "settings": name["settings"]}
-
-        def describe(rows: int, length: float) -> dict[bytes, bytes]:  # noqa: ARG001
-            said = {"nodes": nodes, "span": span, "origin": origin, "about": about}
-            return {b"hunet.contacts": json.dumps(said).encode()}
-
-        with folder_in_place(out) as place:
-            meetings, contacts = self._contacts()
-            rows, length = save_table(
-                contacts.transform(_shifted, shift),
-                ["start", "a", "b"],
-                place / "contacts.parquet",
-                describe,
-                most=fates.records if meetings is None else None,
+        meetings, contacts = self._contacts(shift)
+        facts = measure_contacts(contacts)
+        if not facts.rows:
+            raise OutputError(f"{name['input']}: nobody meets anybody: there are no contacts to write")
+        nodes, external = self._nodes()
+        members = measure_nodes(nodes)
+        single = self.settings.single_file
+        with storage.result_folder(out, MARKER, _KIND) as place:
+            storage.save_table(
+                contacts, ["start", "a", "b"], join(place, "contacts.parquet"), rows=facts.rows, single=single
             )
-            if not rows:
-                raise OutputError(f"{name['input']}: nobody meets anybody: there are no contacts to write")
-            save_table(self._rejected(), ["file", "line", "reason"], place / "rejected.parquet", most=fates.records)
-            quality = {
+            storage.save_table(nodes, ["node"], join(place, "nodes.parquet"), rows=members.rows, single=single)
+            storage.save_table(
+                self._rejected(fates),
+                ["file", "line", "reason"],
+                join(place, "rejected.parquet"),
+                rows=fates.rejected,
+                single=single,
+            )
+            title = " ".join(Path(path).name for path in name["input"].split())
+            said = {
                 **name,
-                "files": len(self.files),
+                "files": files,
                 "ignored_files": ignored,
                 **fates.report(),
-                **({"meetings": meetings.count()} if meetings is not None else {}),
-                "nodes": len(nodes),
+                **({"meetings": meetings} if meetings is not None else {}),
+                "nodes": members.rows,
                 "external": external,
-                "contacts": rows,
-                "mean_duration": length / rows,
+                "contacts": facts.rows,
+                "mean_duration": facts.mean_duration,
                 "span": list(span),
                 "origin": origin,
+                "fingerprint": content_fingerprint(facts.hashes, members.hashes, span),
+                "about": {"trace": title, "format": name["format"], "settings": name["settings"]},
                 "warnings": unit_warnings(fates.first, fates.last, self.unit),
             }
-            write_json(place / "quality.json", quality)
-        return quality
+            storage.write_json(join(place, MARKER), said)
+        return said
 
     def _in_seconds(self, rows: DataFrame) -> DataFrame:
         """Times in the unit that the user named instead of the format's."""
@@ -178,7 +301,7 @@ class _Work:
     def _fates(self) -> Fates:
         from pyspark.sql import functions as sf
 
-        rows, point = self.checked, self.chosen.makes == "positions"
+        rows, point = self.rows, self.chosen.makes == "positions"
         end = sf.col("start") if point else sf.col("end")
         if self.chosen.makes == "sightings":
             counted, mended, instants = (sf.sum(name) for name in ("records", "repaired", "instants"))
@@ -197,47 +320,33 @@ class _Work:
             )
             .collect()
         )
+        found = [row for row in found if row["fate"] != "node"]
         used = [row for row in found if row["fate"] in (None, "duplicate")]
         return Fates(
             {row["fate"] or "kept": row["rows"] for row in found},
-            sum(row["repaired"] for row in found),
+            sum(row["repaired"] or 0 for row in found),
             sum(row["instants"] for row in used),
             min((row["first"] for row in used), default=None),
             max((row["last"] for row in used), default=None),
         )
 
-    def _nodes(self) -> tuple[list[str], int]:
-        """The nodes that take part, in natural order, and how many devices do not."""
+    def _nodes(self) -> tuple[DataFrame, int]:
+        """The nodes that take part, and how many devices do not."""
         from pyspark.sql import functions as sf
 
-        readable = self.checked.where(~sf.coalesce("fate", sf.lit("")).isin("unreadable", *NOT_RECORDS))
         if self.chosen.makes == "sightings":
-            # Pair by pair first: rows of a pair are together already.
-            met = readable.groupBy("pair", "spelled", "a", "b").agg(
-                *(sf.max(f"{c}_saw").alias(f"{c}_saw") for c in "ab")
-            )
-            ends = sf.array(*(sf.struct(sf.col(c).alias("node"), sf.col(f"{c}_saw").alias("scans")) for c in "ab"))
-            named = met.select(sf.explode(ends).alias("_")).select("_.node", "_.scans")
+            named = self.rows.where("fate = 'node'").select(sf.col("a").alias("node"), sf.col("a_saw").alias("scans"))
         else:
-            named = readable.select("node", sf.lit(True).alias("scans"))
-        seen = named.where("node is not null").groupBy("node").agg(sf.max("scans").alias("scans"))
+            readable = self.rows.where(~sf.coalesce("fate", sf.lit("")).isin("unreadable", *NOT_RECORDS, "filtered"))
+            named = readable.select("node", sf.lit(True).alias("scans")).where("node is not null")
+        seen = named.groupBy("node").agg(sf.max("scans").alias("scans"))
         seen = seen.withColumn("fate", sf.lit(None).cast("string"))
         if self.cleaning.internal == "scanners":
             seen = seen.withColumn("fate", sf.when(~sf.col("scans"), "external"))
         else:
             seen = seen.transform(check_internal(self.cleaning.internal, "node"))
-        groups = seen.groupBy("fate").agg(
-            sf.count("*").alias("many"),
-            sf.collect_list(sf.when(sf.col("fate").isNull(), sf.col("node"))).alias("names"),
-        )
-        inside: list[str] = []
-        outside = 0
-        for row in groups.collect():
-            if row["fate"] is None:
-                inside = sorted(row["names"], key=natural_order)
-            else:
-                outside = row["many"]
-        return inside, outside
+        external = 0 if self.cleaning.internal == "all" else seen.where("fate is not null").count()
+        return seen.where("fate is null").select("node"), external
 
     def _origin(self, first: float) -> float | None:
         if self.settings.origin == "auto":
@@ -250,21 +359,27 @@ class _Work:
             raise ConfigurationError(f"origin {origin:g} is after the first contact ({first:g}): choose an earlier one")
         return origin
 
-    def _contacts(self) -> tuple[DataFrame | None, DataFrame]:
-        """The meetings of positions or stays, and the contacts; sightings have been numbered already."""
+    def _contacts(self, shift: float) -> tuple[int | None, DataFrame]:
+        """How many meetings positions or stays make, and the contacts; those of sightings are there already."""
+        from pyspark import StorageLevel
         from pyspark.sql import functions as sf
 
         if self.chosen.makes == "sightings":
-            return None, contacts_of(self.checked)
+            return None, self.rows.transform(only_contacts).transform(_shifted, shift)
         meet = within_range(self.settings.range) if self.chosen.makes == "positions" else stays_together
-        meetings = self.checked.transform(meet)
+        meetings = self.rows.transform(meet)
         longer = meetings.withColumn("end", sf.col("end") + self.cleaning.extend)
-        return meetings, longer.transform(number_contacts(self.cleaning.gap)).transform(condense).transform(contacts_of)
+        self.met = longer.transform(join_sightings(self.cleaning.gap)).persist(StorageLevel.DISK_ONLY)
+        many = self.met.where("fate is null or fate = 'duplicate'").agg(sf.sum("records")).first()
+        assert many is not None
+        return many[0] or 0, self.met.transform(only_contacts).transform(_shifted, shift)
 
-    def _rejected(self) -> DataFrame:
+    def _rejected(self, fates: Fates) -> DataFrame:
         from pyspark.sql import functions as sf
 
-        rows = self.checked.where(sf.col("fate").isNotNull() & ~sf.col("fate").isin(*NOT_RECORDS))
+        if not fates.rejected:
+            return self.rows.sparkSession.createDataFrame([], ddl("rejected"))
+        rows = self.rows.where(sf.col("fate").isNotNull() & ~sf.col("fate").isin("node", *COUNTED))
         if self.chosen.makes == "sightings":
             one, other = (sf.when(sf.col("a_saw"), sf.col(x)).otherwise(sf.col(y)) for x, y in ("ab", "ba"))
             end = sf.col("end")
@@ -273,8 +388,8 @@ class _Work:
         else:
             one, other, end = sf.col("node"), sf.lit(None).cast("string"), sf.lit(None).cast("double")
         readable = sf.col("fate") != "unreadable"
-        return rows.select(
-            sf.get(sf.array(*(sf.lit(log.label) for log in self.files)), "file").alias("file"),
+        return self.source.locate(rows).select(
+            "file",
             "line",
             sf.col("fate").alias("reason"),
             sf.when(readable, one).alias("a"),
@@ -285,15 +400,13 @@ class _Work:
         )
 
     def _mostly_unreadable(self, fates: Fates) -> InputError:
-        from pyspark.sql import functions as sf
-
-        first = self.checked.where(sf.col("fate") == "unreadable").orderBy("file", "line").first()
+        bad = self.source.locate(self.rows.where("fate = 'unreadable'"))
+        first = bad.orderBy("file", "line").select("file", "line", "detail").first()
         assert first is not None
-        bad = fates.counts["unreadable"]
         return InputError(
-            self.files[first["file"]].label,
-            f"is not in the format '{self.chosen.name}' ({bad} of {fates.records} records cannot be read): "
-            f"{first['detail']}; expected a line such as '{self.chosen.example}'",
+            first["file"],
+            f"is not in the format '{self.chosen.name}' ({fates.counts['unreadable']} of {fates.records} records "
+            f"cannot be read): {first['detail']}; expected a line such as '{self.chosen.example}'",
             first["line"],
         )
 
@@ -302,20 +415,6 @@ def _shifted(contacts: DataFrame, shift: float) -> DataFrame:
     from pyspark.sql import functions as sf
 
     return contacts.withColumns({"start": sf.col("start") - shift, "end": sf.col("end") - shift}) if shift else contacts
-
-
-def _said(settings: ImportSettings, cleaning: Cleaning) -> dict[str, Any]:
-    given = asdict(replace(settings, internal=cleaning.internal, gap=cleaning.gap))
-    return {name: value for name, value in given.items() if value is not None and name != "format"}
-
-
-def _foreign(said: dict[str, Any], name: dict[str, Any]) -> str | None:
-    if said.get("kind") != _KIND:
-        return "holds something else than an import"
-    for key, value in json.loads(json.dumps(name)).items():
-        if said.get(key) != value:
-            return f"holds another import ({said.get('input')} as {said.get('format')}, and '{key}' differs)"
-    return None
 
 
 def _told(counts: dict[str, int]) -> str:

@@ -27,7 +27,7 @@ def check_positions(internal: str) -> Callable[[DataFrame], DataFrame]:
     from pyspark.sql import functions as sf
 
     def check(positions: DataFrame) -> DataFrame:
-        track = Window.partitionBy("node").orderBy(sf.col("fate").asc_nulls_first(), "start", "file", "line")
+        track = Window.partitionBy("node").orderBy(sf.col("fate").asc_nulls_first(), "start", "source", "row")
         used = sf.col("fate").isNull()
         return (
             positions.transform(check_internal(internal, "node"))
@@ -142,8 +142,8 @@ def _sightings(met: DataFrame) -> DataFrame:
         sf.least("one.end", "two.end").alias("end"),
     )
     return rows.select(
-        sf.lit(-1).alias("file"),
-        sf.lit(0).cast("bigint").alias("line"),
+        sf.lit(0).cast("bigint").alias("source"),
+        sf.lit(0).cast("bigint").alias("row"),
         "a",
         "b",
         sf.lit(True).alias("a_saw"),
@@ -152,4 +152,4 @@ def _sightings(met: DataFrame) -> DataFrame:
         sf.lit(False).alias("repaired"),
         sf.lit(None).cast("string").alias("fate"),
         sf.lit(None).cast("string").alias("detail"),
-    ).select(*(name for name in names("checked") if name not in ("pair", "spelled", "contact")))
+    ).select(*names("checked"))

@@ -13,8 +13,9 @@ FATES: dict[str, str] = {
     "self": "a node that saw itself",
     "external": "names a device that takes no part",
     "duplicate": "says the same as another record",
+    "filtered": "does not meet the condition of --where",
 }
-"""Every fate of a record, and what it means; all but the first are in ``rejected.parquet``."""
+"""Every fate of a record, and what it means; all but the first and the last are in ``rejected.parquet``."""
 
 NOT_RECORDS: dict[str, str] = {
     "blank": "an empty line",
@@ -22,6 +23,9 @@ NOT_RECORDS: dict[str, str] = {
     "header": "a line that describes the others",
 }
 """Lines that are no records."""
+
+COUNTED = ("filtered", *NOT_RECORDS)
+"""What is counted and not kept."""
 
 _YEAR = 365.25 * 86400
 _UNIX = 1e8
@@ -46,8 +50,13 @@ class Fates(NamedTuple):
         """All rows that are records."""
         return sum(count for fate, count in self.counts.items() if fate not in NOT_RECORDS)
 
+    @property
+    def rejected(self) -> int:
+        """Records that are kept with their reason."""
+        return sum(count for fate, count in self.counts.items() if fate not in ("kept", *COUNTED))
+
     def report(self) -> dict[str, Any]:
-        """The counts as ``quality.json`` has them, in a fixed order."""
+        """The counts as ``trace.json`` has them, in a fixed order."""
         return {
             "records": self.records,
             "fates": {fate: self.counts[fate] for fate in FATES if self.counts.get(fate)},

@@ -1,7 +1,7 @@
 """Every table of the pipeline: its columns, their types, and what they say.
 
 Times are seconds. Before a trace's origin is known they are those of the log; in ``contacts`` and everything after it
-they count from the origin, which ``quality.json`` and the metadata of ``contacts.parquet`` keep. Nodes are named as in
+they count from the origin, which ``trace.json`` keeps. Nodes are named as in
 the log. A contact is a closed interval: both ends are usable, and one of length zero is one usable instant.
 """
 
@@ -18,8 +18,8 @@ class Column(NamedTuple):
 
 
 _PLACE = {
-    "file": Column("int", "number of the input file, from 0; -1 for a row that was computed"),
-    "line": Column("bigint", "line in it, from 1"),
+    "source": Column("bigint", "what tells the input file from others; 0 for a row that was computed"),
+    "row": Column("bigint", "number of the row in Spark's scan; of a packed file, the line below 0"),
 }
 _FATE = {
     "fate": Column("string", "why the row is not used (see FATES); null if it is"),
@@ -35,7 +35,12 @@ _INTERVAL = {
 }
 
 TABLES: dict[str, dict[str, Column]] = {
-    "lines": {**_PLACE, "text": Column("string", "the line without blanks at its ends")},
+    "lines": {
+        "row": _PLACE["row"],
+        "source": _PLACE["source"],
+        "file": Column("string", "name of the file"),
+        "text": Column("string", "the line without blanks at its ends"),
+    },
     "sightings": {
         **_PLACE,
         "scanner": Column("string", "the node that saw"),
@@ -65,26 +70,30 @@ TABLES: dict[str, dict[str, Column]] = {
         **_INTERVAL,
         "repaired": Column("boolean", "whether the row had to be mended"),
         **_FATE,
+    },
+    "keyed": {
+        **_PLACE,
         "pair": Column("bigint", "a and b as one number, or their hash: rows of a pair are together"),
         "spelled": Column("string", "their names, where they are not small numbers"),
-        "contact": Column("bigint", "running number of its contact within the pair; null if not used"),
+        "a_saw": Column("boolean", "whether a saw b, or b saw a"),
+        **_INTERVAL,
+        "repaired": Column("boolean", "whether the row had to be mended"),
+        **_FATE,
     },
-    "condensed": {
-        "pair": Column("bigint", "a and b as one number, or their hash"),
-        "spelled": Column("string", "their names, where they are not small numbers"),
+    "joined": {
         **_PAIR,
-        "contact": Column("bigint", "running number of the contact within the pair; null if it is none"),
         **_INTERVAL,
         "records": Column("bigint", "rows of the log that became this one"),
         "repaired": Column("bigint", "how many of them had to be mended"),
         "instants": Column("bigint", "how many of them have no length"),
         "a_saw": Column("boolean", "whether a saw b in any of them"),
         "b_saw": Column("boolean", "whether b saw a in any of them"),
-        "file": Column("int", "number of the input file of a row that is not used"),
-        "line": Column("bigint", "its line"),
-        **_FATE,
+        **_PLACE,
+        "fate": Column("string", "null for a contact; why a record is part of none (see FATES); or node"),
+        "detail": Column("string", "what exactly was wrong with an unreadable line, and the line"),
     },
     "contacts": {**_PAIR, **_INTERVAL},
+    "trace_nodes": {"node": Column("string", "who takes part, with contacts or without")},
     "rejected": {
         "file": Column("string", "path of the input file"),
         "line": Column("bigint", "line in it, from 1"),

@@ -1,47 +1,56 @@
-"""Log files as a table of lines: plain, gzip or zip, one file or a folder, each line with its file and number.
+"""What goes in: log files, Parquet and ORC files, and tables of a catalogue, read by Spark where they lie.
 
-Plain files are cut into chunks at line ends, so that a large one is read by many tasks; packed files are read by one
-task each. The driver passes over plain files once to know the line numbers at which chunks begin; nothing is held.
-Paths must be visible to every executor.
+A row of input is known by its ``row``: the number that Spark gives it in its scan. Rows of a scan are numbered in
+order within a block of a file, so that the line follows from the counts of the blocks before it: :meth:`Source.locate`
+counts them, in one more scan, when somebody asks for lines. Nobody passes over the data for that beforehand.
+
+Logs may be plain or packed: ``.gz`` is unpacked by Spark; a zip file, and gzip under another name, by one task each.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
 import zipfile
 import zlib
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
 
 from hunet.model.contacts import natural_order
-from hunet.model.errors import InputError
+from hunet.model.errors import ConfigurationError, InputError
 from hunet.pipeline.schemas import ddl
+from hunet.pipeline.storage import Storage, is_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-CHUNK = 8 << 20
+BLANKS = " \t\r\n\v\f\ufeff"
 _BLOCK = 4 << 20
-_PACKED = 4
+_PACKED = 8
 """How much longer a packed file is when it is unpacked, about."""
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 200
+_HEADS = 4
+"""Of how many files at a URI the beginning is looked at."""
 _TEXT_SHARE = 0.01
 """Share of control characters above which a file is not text."""
+_MAGIC = {b"PAR1": "parquet", b"ORC": "orc"}
 
 
 class LogFile(NamedTuple):
     """One input: a file, or a member of a zip archive."""
 
-    path: str
-    """Absolute: the processes that read it stand elsewhere."""
+    where: str
+    """What Spark opens: an absolute path, or a URI."""
     packing: str
-    """plain, gzip or zip"""
+    """plain (also ``.gz``, which Spark unpacks), gzip, zip, parquet or orc"""
     given: str
     """The path as the user wrote it."""
+    size: int
     member: str = ""
 
     @property
@@ -52,7 +61,7 @@ class LogFile(NamedTuple):
     @property
     def stem(self) -> str:
         """The file's name without folder and endings: what per-scanner logs are named by."""
-        return Path(self.member or self.path).name.split(".")[0]
+        return Path(self.member or self.where).name.split(".")[0]
 
 
 class Head(NamedTuple):
@@ -63,38 +72,73 @@ class Head(NamedTuple):
     """Number and text of the first lines that are not blank."""
 
 
-class _Chunk(NamedTuple):
-    file: int
-    log: LogFile
-    begin: int
-    end: int
-    """Bytes; 0 for a packed file, which is read whole."""
-    first_line: int
-
-
 def find_files(path: Path, pattern: str = "*") -> tuple[list[LogFile], list[str]]:
     """The inputs under a path in natural order, and what was passed over (hidden files and READMEs)."""
     if not path.exists():
         raise InputError(path, "no such file or folder")
     if path.is_file():
         return _open_up(path), []
-    found: list[LogFile] = []
-    ignored: list[str] = []
-    for each in sorted(path.rglob("*"), key=lambda p: natural_order(str(p.relative_to(path)))):
-        name = str(each.relative_to(path))
-        if not each.is_file() or not (fnmatch(name, pattern) or fnmatch(each.name, pattern)):
-            continue
-        if any(part.startswith(".") for part in Path(name).parts) or "readme" in each.name.lower():
-            ignored.append(name)
-        else:
-            found.extend(_open_up(each))
+    names = {str(each.relative_to(path)): each for each in path.rglob("*") if each.is_file()}
+    chosen, ignored = _chosen(list(names), pattern)
+    found = [log for name in chosen for log in _open_up(names[name])]
     if not found:
         raise InputError(path, f"no files match '{pattern}': there is nothing to import")
     return found, ignored
 
 
+def find_at(spark: SparkSession, location: str, pattern: str = "*") -> tuple[list[LogFile], list[str]]:
+    """The same at a URI; packing is told by the file's name."""
+    sizes = dict(Storage(spark).files(location))
+    if not sizes:
+        raise InputError(location, "no such file or folder, or an empty one")
+    top = location.rstrip("/")
+    names = {(path.removeprefix(top).lstrip("/") or Path(path).name): path for path in sizes}
+    chosen, ignored = _chosen(list(names), pattern)
+    if not chosen:
+        raise InputError(location, f"no files match '{pattern}': there is nothing to import")
+    kinds = {".zip": "zip", ".parquet": "parquet", ".orc": "orc"}
+    found = [(names[name], kinds.get(Path(name).suffix.lower(), "plain")) for name in chosen]
+    logs = [LogFile(path, kind, path, sizes[path]) for path, kind in found]
+    return [member for log in logs for member in (_members(spark, log) if log.packing == "zip" else [log])], ignored
+
+
+def _chosen(names: list[str], pattern: str) -> tuple[list[str], list[str]]:
+    found: list[str] = []
+    ignored: list[str] = []
+    for name in sorted(names, key=natural_order):
+        own = Path(name).name
+        if fnmatch(name, pattern) or fnmatch(own, pattern):
+            hidden = any(part.startswith((".", "_")) for part in Path(name).parts)  # as Spark has it
+            (ignored if hidden or "readme" in own.lower() else found).append(name)
+    return found, ignored
+
+
+def _open_up(path: Path) -> list[LogFile]:
+    where, size = str(path.absolute()), path.stat().st_size
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+        for magic, kind in _MAGIC.items():
+            if start.startswith(magic):
+                return [LogFile(where, kind, str(path), size)]
+        if start == b"PK\x03\x04":
+            with zipfile.ZipFile(path) as archive:
+                members = [(info.filename, info.file_size) for info in archive.infolist() if not info.is_dir()]
+            ordered = sorted(members, key=lambda member: natural_order(member[0]))
+            return [LogFile(where, "zip", str(path), long, name) for name, long in ordered]
+    except zipfile.BadZipFile as error:
+        raise InputError(path, f"the zip file is damaged or cut short ({error}): fetch or pack it again") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from None
+    if start[:2] == b"\x1f\x8b":
+        return [LogFile(where, "plain" if path.suffix == ".gz" else "gzip", str(path), _PACKED * size)]
+    return [LogFile(where, "plain", str(path), size)]
+
+
 def read_head(log: LogFile) -> Head:
-    """The first lines of a file; a binary or damaged file is refused."""
+    """The first lines of a file of this machine; a binary or damaged file is refused."""
+    if log.packing in _MAGIC.values():
+        return Head(log, [])
     try:
         with _stream(log) as file:
             content = file.read(_HEAD_BYTES)
@@ -106,119 +150,224 @@ def read_head(log: LogFile) -> Head:
     if b"\0" in content or odd > _TEXT_SHARE * len(content):
         raise InputError(log.label, "is a binary file, not a log of text lines: see 'hunet trace formats'")
     text = content.decode("utf-8-sig", "replace").splitlines()
-    if len(content) == _HEAD_BYTES:
-        text = text[:-1]
+    return _head(log, text[:-1] if len(content) == _HEAD_BYTES else text)
+
+
+def read_heads_at(spark: SparkSession, logs: list[LogFile]) -> list[Head]:
+    """The first lines of some files at a URI."""
+    if logs[0].packing in _MAGIC.values():
+        return [Head(log, []) for log in logs]
+    some = sorted({0, len(logs) - 1, *range(0, len(logs), max(1, len(logs) // _HEADS))})[: _HEADS + 1]
+    heads = []
+    for log in (logs[number] for number in some):
+        lines = Source(spark, [log]).rows().orderBy("row").limit(_HEAD_LINES).select("text").collect()
+        heads.append(_head(log, [row[0] for row in lines]))
+    return heads
+
+
+def _head(log: LogFile, text: list[str]) -> Head:
     lines = [(number, line.strip()) for number, line in enumerate(text, 1) if line.strip()]
     if not lines:
         raise InputError(log.label, "is empty: there is nothing to import")
     return Head(log, lines[:_HEAD_LINES])
 
 
-def read_lines(spark: SparkSession, files: list[LogFile]) -> DataFrame:
-    """All lines of all files (table ``lines``)."""
-    tasks = _tasks([chunk for number, log in enumerate(files) for chunk in _chunks(number, log)])
+class Source:
+    """The rows of an import, and where each of them stands."""
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __init__(self, spark: SparkSession, files: Sequence[LogFile], table: str | None = None) -> None:
+        self._spark, self._storage, self.table = spark, Storage(spark), table
+        kind = "text" if not files or files[0].packing not in _MAGIC.values() else files[0].packing
+        self.kind = "table" if table else kind
+        self._scanned = [log for log in files if log.packing not in ("gzip", "zip")]
+        self._packed = [log for log in files if log.packing in ("gzip", "zip")]
+        self.size = sum(log.size for log in files)
+
+    def rows(self) -> DataFrame:
+        """All rows: of text the table ``lines``; of others ``_line`` (row, source) beside the columns they have."""
+        from pyspark.sql import functions as sf
+
+        if self.kind != "text":
+            scan = self._scan()
+            source = self._source(scan)
+            line = sf.struct(sf.monotonically_increasing_id().alias("row"), source.alias("source"))
+            return scan.select(line.alias("_line"), "*")
+        parts = []
+        if self._scanned:
+            scan = self._scan()
+            parts.append(
+                scan.select(
+                    sf.monotonically_increasing_id().alias("row"),
+                    self._source(scan).alias("source"),
+                    sf.col("_metadata.file_name").alias("file"),
+                    sf.btrim(sf.make_valid_utf8("value"), sf.lit(BLANKS)).alias("text"),
+                )
+            )
+        if self._packed:
+            parts.append(self._unpacked())
+        return parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
+
+    def locate(self, rows: DataFrame) -> DataFrame:
+        """Rows with a ``source`` and a ``row`` get the ``file`` and the ``line`` that they came from."""
+        from pyspark.sql import functions as sf
+
+        bare = rows.drop("file", "line")
+        where = self._blocks()
+        if where is None:
+            return bare.withColumns({"file": sf.lit(self.table), "line": sf.lit(None).cast("bigint")})
+        block = sf.broadcast(where)
+        known = sf.when(sf.col("row") < 0, sf.col("source")).otherwise(sf.shiftright("row", 33))
+        inside = (sf.col("_block") == known) & sf.col("row").between(sf.col("_first"), sf.col("_last"))
+        line = sf.when(sf.col("row") < 0, -sf.col("row")).otherwise(sf.col("row") + sf.col("_shift"))
+        located = bare.join(block, inside, "left").withColumns({"file": sf.col("_label"), "line": line})
+        return located.drop("_block", "_first", "_last", "_shift", "_label")
+
+    def _scan(self) -> DataFrame:
+        reader = self._spark.read
+        if self.table is not None:
+            return self._table()
+        places = [self._storage.uri(log.where) for log in self._scanned]
+        if self.kind == "text":
+            return reader.option("lineSep", "\n").text(places)
+        return reader.format(self.kind).load(places)
+
+    def _table(self) -> DataFrame:
+        from pyspark.errors import AnalysisException
+
+        assert self.table is not None
+        try:
+            found = self._spark.table(self.table)
+            _ = found.columns
+        except AnalysisException as error:
+            raise ConfigurationError(f"--table {self.table}: {str(error).splitlines()[0][:200]}") from None
+        return found
+
+    def _source(self, scan: DataFrame) -> Column:
+        """What tells files apart when rows are otherwise equal: so that it does not matter how Spark cuts them."""
+        from pyspark.sql import functions as sf
+
+        if len(self._scanned) < 2 or not _has_files(scan):
+            return sf.lit(0).cast("bigint")
+        return sf.xxhash64(sf.substring_index("_metadata.file_path", "/", -3))
+
+    def _blocks(self) -> DataFrame | None:
+        """For each block of each file: which places it has, and what must be added to get the line."""
+        from pyspark.sql import functions as sf
+
+        rows = [(-1 - number, -(1 << 62), -1, 0, log.label) for number, log in enumerate(self._packed)]
+        if self._scanned or self.table is not None:
+            scan = self._scan()
+            if not _has_files(scan):
+                return None
+            counted = (
+                scan.select(
+                    sf.monotonically_increasing_id().alias("row"), "_metadata.file_path", "_metadata.file_block_start"
+                )
+                .groupBy("file_path", "file_block_start")
+                .agg(sf.min("row").alias("first"), sf.count("*").alias("rows"))
+                .collect()
+            )
+            labels = {self._storage.uri(log.where): log.given for log in self._scanned}
+            labels = {_plain(uri): given for uri, given in labels.items()}
+            before: dict[str, int] = {}
+            for row in sorted(counted, key=lambda row: (row["file_path"], row["file_block_start"])):
+                path, first = row["file_path"], row["first"]
+                rows.append(
+                    (
+                        first >> 33,
+                        first,
+                        first + row["rows"] - 1,
+                        before.get(path, 0) + 1 - first,
+                        labels.get(_plain(path), path),
+                    )
+                )
+                before[path] = before.get(path, 0) + row["rows"]
+        schema = "_block bigint, _first bigint, _last bigint, _shift bigint, _label string"
+        return self._spark.createDataFrame(rows, schema)
+
+    def _unpacked(self) -> DataFrame:
+        """The lines of packed files; the place of a line is its number, below 0, and the source that of its file."""
+        wanted: dict[str, dict[str, int]] = {}
+        for number, log in enumerate(self._packed):
+            wanted.setdefault(_plain(self._storage.uri(log.where)), {})[log.member] = -1 - number
+        labels = {-1 - number: log.label for number, log in enumerate(self._packed)}
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import io
+
+            for batch in batches:
+                for path, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+                    for member, source in wanted[_plain(path)].items():
+                        try:
+                            with _open_packed(io.BytesIO(content), member) as stream:
+                                yield from _batches(stream, source, member or Path(path).name)
+                        except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+                            problem = f"is damaged or cut short ({error}): fetch or pack it again"
+                            raise InputError(labels[source], problem) from None
+
+        places = list(dict.fromkeys(self._storage.uri(log.where) for log in self._packed))
+        files = self._spark.read.format("binaryFile").load(places).select("path", "content")
+        return files.mapInArrow(read, ddl("lines"))
+
+
+def _members(spark: SparkSession, log: LogFile) -> list[LogFile]:
+    """The members of a zip archive at a URI."""
+
+    def names(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import io
+
+        import pyarrow as pa
+
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for chunk in tasks[number]:
-                    yield from _read_chunk(chunk)
+            for content in batch.column(0).to_pylist():
+                with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                    found = [(info.filename, info.file_size) for info in archive.infolist() if not info.is_dir()]
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(list(x)) for x in zip(*found, strict=True)], ["name", "size"]
+                )
 
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, ddl("lines"))
+    rows = spark.read.format("binaryFile").load(log.where).select("content").mapInArrow(names, "name string, size long")
+    members = sorted(rows.collect(), key=lambda row: natural_order(row["name"]))
+    return [log._replace(member=row["name"], size=row["size"]) for row in members]
 
 
-def _open_up(path: Path) -> list[LogFile]:
+def _has_files(scan: DataFrame) -> bool:
+    """Whether rows know their file; those of a view or of another system's table do not."""
+    from pyspark.errors import AnalysisException
+
     try:
-        with path.open("rb") as file:
-            start = file.read(4)
-        if start[:2] == b"\x1f\x8b":
-            return [LogFile(str(path.absolute()), "gzip", str(path))]
-        if start == b"PK\x03\x04":
-            with zipfile.ZipFile(path) as archive:
-                members = [info.filename for info in archive.infolist() if not info.is_dir()]
-            where = str(path.absolute())
-            return [LogFile(where, "zip", str(path), member) for member in sorted(members, key=natural_order)]
-    except zipfile.BadZipFile as error:
-        raise InputError(path, f"the zip file is damaged or cut short ({error}): fetch or pack it again") from None
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror or error}") from None
-    return [LogFile(str(path.absolute()), "plain", str(path))]
+        _ = scan.select("_metadata.file_block_start").schema
+    except AnalysisException:
+        return False
+    return True
+
+
+def _plain(path: str) -> str:
+    """A path without the ways in which it can be written: file:/x, file:///x, /x, and %20 for a blank."""
+    return re.sub(r"^file:/+", "/", unquote(path)) if not is_uri(path) or path.startswith("file:") else unquote(path)
 
 
 def _stream(log: LogFile) -> IO[bytes] | gzip.GzipFile:
-    if log.packing == "gzip":
-        return gzip.open(log.path, "rb")
     if log.packing == "zip":
-        return zipfile.ZipFile(log.path).open(log.member)
-    return Path(log.path).open("rb")
+        return zipfile.ZipFile(log.where).open(log.member)
+    with Path(log.where).open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(log.where, "rb") if packed else Path(log.where).open("rb")
 
 
-def _tasks(chunks: list[_Chunk]) -> list[list[_Chunk]]:
-    """Put chunks together until they are worth a task: a folder may hold thousands of small files."""
-    tasks: list[list[_Chunk]] = []
-    held = CHUNK
-    for chunk in chunks:
-        size = chunk.end - chunk.begin if chunk.end else _PACKED * Path(chunk.log.path).stat().st_size
-        if held + size > CHUNK:
-            tasks.append([])
-            held = 0
-        tasks[-1].append(chunk)
-        held += size
-    return tasks
+def _open_packed(packed: IO[bytes], member: str) -> IO[bytes] | gzip.GzipFile:
+    return zipfile.ZipFile(packed).open(member) if member else gzip.GzipFile(fileobj=packed)
 
 
-def _chunks(number: int, log: LogFile) -> Iterator[_Chunk]:
-    if log.packing != "plain":
-        yield _Chunk(number, log, 0, 0, 1)
-        return
-    begin, line = 0, 1
-    with Path(log.path).open("rb") as file:
-        while block := file.read(CHUNK):
-            block += file.readline()  # up to the end of its last line
-            yield _Chunk(number, log, begin, begin + len(block), line)
-            begin += len(block)
-            line += block.count(b"\n")
-
-
-def _read_chunk(chunk: _Chunk) -> Iterator[pa.RecordBatch]:
-    try:
-        with _stream(chunk.log) as file:
-            left = chunk.end - chunk.begin if chunk.end else None
-            if chunk.begin:
-                file.seek(chunk.begin)
-            line = chunk.first_line
-            while block := file.read(_BLOCK if left is None else min(_BLOCK, left)):
-                if left is None or len(block) < left:
-                    block += file.readline()
-                left = None if left is None else left - len(block)
-                batch = _batch(chunk.file, line, block)
-                line += batch.num_rows
-                yield batch
-                if left == 0:
-                    return
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
-        raise InputError(chunk.log.label, f"is damaged or cut short ({error}): fetch or pack it again") from None
-
-
-def _batch(number: int, first_line: int, block: bytes) -> pa.RecordBatch:
-    """The lines of a block; their text is the block's own memory, cut at its line ends."""
-    import numpy as np
+def _batches(stream: IO[bytes] | gzip.GzipFile, source: int, file: str) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if first_line == 1:
-        block = block.removeprefix(b"\xef\xbb\xbf")
-    if not block.endswith(b"\n"):
-        block += b"\n"
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")).astype(np.int32) + 1
-    offsets = np.concatenate([np.zeros(1, np.int32), ends])
-    text: Any = pa.Array.from_buffers(pa.utf8(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(block)])
-    try:
-        text.validate(full=True)
-    except pa.ArrowInvalid:  # not UTF-8: whatever it is, it shall be seen
-        text = pa.array([line.decode("utf-8", "replace") for line in block.split(b"\n")[:-1]], pa.utf8())
-    lines = np.arange(first_line, first_line + len(ends), dtype=np.int64)
-    files = np.full(len(ends), number, np.int32)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(files), pa.array(lines), pc.utf8_trim_whitespace(text)], names=["file", "line", "text"]
-    )
+    line = 1
+    while block := stream.read(_BLOCK):
+        block += stream.readline()
+        text = [row.decode("utf-8", "replace").strip(BLANKS) for row in block.removesuffix(b"\n").split(b"\n")]
+        many = len(text)
+        places = pa.array(range(-line, -line - many, -1), pa.int64())
+        line += many
+        columns = [places, pa.array([source] * many, pa.int64()), pa.array([file] * many), pa.array(text, pa.string())]
+        yield pa.RecordBatch.from_arrays(columns, ["row", "source", "file", "text"])

@@ -1,19 +1,24 @@
-"""The figures of a trace that people compare: from an import's quality report, or from a contact table itself."""
+"""The figures of a trace that people compare: from what an import says of itself, or from a contact table itself."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from hunet.pipeline.tables import read_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from hunet.pipeline.storage import is_uri, read_json
+from hunet.pipeline.traces import MARKER, read_marker, read_trace
 
 
-def trace_statistics(path: Path) -> dict[str, Any]:
+def trace_statistics(location: str | Path) -> dict[str, Any]:
     """Nodes, records, merged contacts, mean duration (s), span (s, and its ends), and what was set aside."""
-    quality = read_json(path / "quality.json") if path.is_dir() else None
+    if is_uri(location):
+        from hunet.pipeline.session import spark_errors, spark_session
+
+        with spark_errors():
+            quality = read_marker(spark_session(), location)
+    else:
+        quality = read_json(Path(location) / MARKER)
     if quality is not None and quality.get("kind") == "import":
         return {
             "nodes": quality["nodes"],
@@ -28,9 +33,7 @@ def trace_statistics(path: Path) -> dict[str, Any]:
             "origin": quality["origin"],
             "format": quality["format"],
         }
-    from hunet.model.contact_files import read_contacts
-
-    contacts = read_contacts(path)
+    contacts = read_trace(location)
     return {
         "nodes": len(contacts.names),
         "external": None,

@@ -122,14 +122,10 @@ class Storage:
     def refuse_foreign(self, folder: str | Path, marker: str, ours: Callable[[dict[str, Any]], str | None]) -> None:
         """Raise unless a folder is new, empty, or ours: ``ours`` reads its marker and says what is foreign."""
         path = self.local(folder)
-        if is_unused(path) if path is not None else not self.files(folder):
-            return
-        said = self.read_json(join(folder, marker))
-        if said is None:
-            raise OutputError(f"{folder}: holds other files; choose a new or an empty folder")
-        problem = ours(said)
-        if problem:
-            raise OutputError(f"{folder}: {problem}; choose another folder or remove that one")
+        if path is not None:
+            refuse_foreign(path, marker, ours)
+        elif self.files(folder):
+            _refuse(folder, self.read_json(join(folder, marker)), ours)
 
     @contextmanager
     def result_folder(self, folder: str | Path, marker: str, kind: str) -> Iterator[str]:
@@ -160,6 +156,20 @@ class Storage:
                 left.unlink()
             path.rmdir()
             whole.rename(path)
+
+
+def refuse_foreign(folder: Path, marker: str, ours: Callable[[dict[str, Any]], str | None]) -> None:
+    """The same for a folder of this machine, before Spark is there."""
+    if not is_unused(folder):
+        _refuse(folder, read_json(folder / marker), ours)
+
+
+def _refuse(folder: str | Path, said: dict[str, Any] | None, ours: Callable[[dict[str, Any]], str | None]) -> None:
+    if said is None:
+        raise OutputError(f"{folder}: holds other files; choose a new or an empty folder")
+    problem = ours(said)
+    if problem:
+        raise OutputError(f"{folder}: {problem}; choose another folder or remove that one")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 from hunet.pipeline.formats.encounters import ENCOUNTERS
 from hunet.pipeline.formats.format import Format
-from hunet.pipeline.formats.named_columns import ASSOCIATIONS, CSV
+from hunet.pipeline.formats.named_columns import ASSOCIATIONS, CSV, JSON, TABLES
 from hunet.pipeline.formats.one import ONE
 from hunet.pipeline.formats.positions import POSITIONS
 from hunet.pipeline.formats.roster import ROSTER
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hunet.pipeline.sources import Head
 
 FORMATS: dict[str, Format] = {
-    each.name: each for each in (ONE, *TABLE, ROSTER, POSITIONS, ASSOCIATIONS, CSV, ENCOUNTERS)
+    each.name: each for each in (ONE, *TABLE, ROSTER, POSITIONS, ASSOCIATIONS, CSV, JSON, ENCOUNTERS, *TABLES)
 }
 _ENOUGH = 0.5
 """Share of a file's first lines that must look like the format that the user named: logs are dirty."""
@@ -35,6 +35,15 @@ def format_named(name: str) -> Format:
 
 def choose_format(heads: list[Head], named: str | None = None) -> Format:
     """The one format of all files: the named one if they look like it, else the only one that they look like."""
+    kinds = {head.file.packing for head in heads} & {"parquet", "orc"}
+    if kinds:
+        if any(head.file.packing not in kinds for head in heads) or len(kinds) > 1:
+            odd = next(head for head in heads if head.file.packing != heads[0].file.packing)
+            raise InputError(odd.file.label, f"is of another kind than {heads[0].file.label}: import one at a time")
+        chosen = format_named(named or kinds.pop())
+        if not chosen.has_columns:
+            raise InputError(heads[0].file.label, f"has columns with names, and '{named}' is a format of text lines")
+        return chosen
     if named:
         chosen = format_named(named)
         for head in heads:

@@ -12,43 +12,18 @@ same pseudonym.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hunet.pipeline.formats.format import Format, Reading, unreadable
+from hunet.pipeline.formats.format import Format, Reading
+from hunet.pipeline.formats.named_columns import JSON
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
-    from pyspark.sql import functions as sf
-
-    schema = "device string, met string, start double, end double, broken string"
-    found = sf.from_json("text", schema, {"columnNameOfCorruptRecord": "broken"})
-    problem = sf.when(
-        sf.col("_").isNull() | sf.col("_.broken").isNotNull(), sf.lit("is not a JSON object of an encounter")
-    )
-    for name in ("device", "met", "start", "end"):
-        problem = problem.when(sf.col(f"_.{name}").isNull(), sf.lit(f"has no '{name}'"))
-    for name in ("device", "met"):
-        problem = problem.when(sf.trim(f"_.{name}") == "", sf.lit(f"'{name}' is empty"))
-    for name in ("start", "end"):
-        problem = problem.when(sf.abs(f"_.{name}") == float("inf"), sf.lit(f"'{name}' is not a number"))
-    return (
-        lines.withColumn("_", found)
-        .withColumns(
-            {
-                "scanner": sf.col("_.device"),
-                "seen": sf.col("_.met"),
-                "start": sf.col("_.start"),
-                "end": sf.col("_.end"),
-                "_problem": problem,
-                "fate": sf.when(sf.col("text") == "", "blank").when(problem.isNotNull(), "unreadable"),
-            }
-        )
-        .transform(unreadable("_problem"))
-        .drop("_", "_problem")
-    )
+def _parse(lines: DataFrame, reading: Reading) -> DataFrame:
+    return JSON.parse(lines, replace(reading, columns={"a": "device", "b": "met", "end": "end", **reading.columns}))
 
 
 ENCOUNTERS = Format(
@@ -58,4 +33,5 @@ ENCOUNTERS = Format(
     pattern=r"\{.*",  # also a line that a node could not finish
     parse=_parse,
     tell=lambda head: any('"device"' in text and '"met"' in text for _, text in head.lines),
+    has_columns=True,
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hunet.pipeline.sources import Head, LogFile
+from hunet.pipeline.sources import Head
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,12 +25,17 @@ NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 class Reading:
     """What a parser may want to know beside the lines."""
 
-    files: list[LogFile]
     head: Head
     columns: dict[str, str] = field(default_factory=dict)
     """For formats with a header: our name of a column to the file's."""
     scan: float | None = None
     """The length of a sample, where a format has samples and the user says so (s)."""
+    where: str | None = None
+    """A condition of SQL on the input's columns: records that do not meet it are filtered out."""
+    time_format: str | None = None
+    """How times are written that are no numbers: iso, or a pattern of Spark."""
+    schema: str | None = None
+    """Names and types of the columns, where the input does not tell them."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,10 @@ class Format:
     """Seconds in a unit of the log's times."""
     preamble: int = 0
     """Lines before the data, which ``pattern`` need not match."""
+    numbered: bool = False
+    """Whether ``parse`` needs the number of every line, which takes one more scan of the log."""
+    has_columns: bool = False
+    """Whether the input's columns have names of their own, so that ``--column`` and ``--where`` know them."""
 
     def matches(self, head: Head) -> list[bool]:
         """For each line of a beginning, after the preamble, whether it looks like this format's."""

@@ -1,15 +1,18 @@
-"""Logs with a header line that names their columns: plain CSV contacts, and WiFi association logs.
+"""Inputs whose columns have names: CSV with a header, JSON lines, Parquet, ORC, tables of a catalogue.
 
-Columns may stand in any order and others may be there. A file's own names are given as ``a=NAME`` and so on.
+Columns may stand in any order and others may be there. A file's own names are given as ``a=NAME`` and so on. Times are
+numbers, timestamps, or text in a form that the user names; text that looks like ISO 8601 is taken as such.
 """
 
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.model.errors import InputError, did_you_mean
-from hunet.pipeline.formats.format import Field, Format, Reading, cut
+from hunet.model.errors import ConfigurationError, InputError, did_you_mean
+from hunet.pipeline.formats.format import Format, Reading, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,71 +31,252 @@ _SYNONYMS = {
     "duration": ("duration", "length"),
 }
 _CONTACT, _STAY = ("a", "b", "start"), ("node", "place", "start")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?")
+
+
+class _Header(NamedTuple):
+    """The names of an input's columns, and their types in SQL where they are known."""
+
+    names: list[str]
+    types: dict[str, str]
+    example: dict[str, str]
+    """A value of each, where the beginning of a text shows one."""
+
+    def find(self, wanted: str, columns: dict[str, str]) -> str | None:
+        """A column by the name that the user gave, or by one that everybody uses."""
+        for name in (columns[wanted],) if wanted in columns else _SYNONYMS[wanted]:
+            for found in self.names:
+                if found.lower() == name.lower():
+                    return found
+        return None
+
+
+def _places(header: _Header, wanted: tuple[str, ...], reading: Reading) -> dict[str, str]:
+    """Our name of each column to the input's."""
+    columns, label = reading.columns, reading.head.file.label
+    for given in columns:
+        if given not in (*wanted, "end", "duration"):
+            raise InputError(label, f"no use for a column '{given}': {did_you_mean(given, (*wanted, 'end'))}")
+    places: dict[str, str] = {}
+    for name in wanted:
+        found = header.find(name, columns)
+        if found is None:
+            raise InputError(
+                label,
+                f"no column '{columns.get(name, name)}' among {', '.join(header.names)[:200]}: "
+                f"name it with --column {name}=ITS-NAME",
+                reading.head.lines[0][0] if reading.head.lines else None,
+            )
+        places[name] = found
+    for name in ("end", "duration"):
+        found = header.find(name, columns)
+        if found is not None and found not in places.values():
+            places[name] = found
+            break
+        if name in columns:
+            raise InputError(label, f"no column '{columns[name]}' among {', '.join(header.names)[:200]}", 1)
+    return places
+
+
+def _parser(wanted: tuple[str, ...], renamed: dict[str, str]) -> Callable[[DataFrame, Reading], DataFrame]:
+    def parse(rows: DataFrame, reading: Reading) -> DataFrame:
+        if "_line" in rows.columns:
+            header, table = _table(rows, reading)
+        elif reading.head.lines[0][1].startswith("{"):
+            header, table = _json(rows, reading)
+        else:
+            header, table = _csv(rows, reading)
+        return _records(table, header, wanted, renamed, reading)
+
+    return parse
+
+
+def _records(
+    rows: DataFrame, header: _Header, wanted: tuple[str, ...], renamed: dict[str, str], reading: Reading
+) -> DataFrame:
+    """Rows with ``_line``, ``_kind``, ``_broken``, ``_meets`` and the input's columns to records with a fate."""
+    from pyspark.sql import functions as sf
+
+    problem = sf.when(sf.col("_broken").isNotNull(), sf.col("_broken"))
+    values: dict[str, Column] = {}
+    for ours, theirs in _places(header, wanted, reading).items():
+        name, column = renamed.get(ours, ours), sf.col(f"`{theirs}`")
+        if ours in ("start", "end", "duration"):
+            value, said = _time(column, theirs, header, reading.time_format if ours != "duration" else None)
+            bad = value.isNull() | sf.isnan(value) | (sf.abs(value) == float("inf"))
+            problem = problem.when(bad, sf.lit(f"'{theirs}' is not {said}"))
+        else:
+            value = sf.trim(column.cast("string"))
+            problem = problem.when(value.isNull() | (value == ""), sf.lit(f"'{theirs}' is empty"))
+        values[name] = value
+    if "duration" in values:
+        values["end"] = values["start"] + values.pop("duration")
+    values.setdefault("end", values["start"])
+    fate = (
+        sf.when(sf.col("_kind").isNotNull(), sf.col("_kind"))
+        .when(problem.isNotNull(), "unreadable")
+        .when(~sf.coalesce("_meets", sf.lit(False)), "filtered")
+    )
+    named = [value.alias(name) for name, value in values.items()]
+    made = rows.select("_line.*", *named, fate.alias("fate"), problem.alias("_problem"))
+    return made.transform(unreadable("_problem")).drop("_problem")
+
+
+def _time(column: Column, name: str, header: _Header, form: str | None) -> tuple[Column, str]:
+    """A time in seconds, or in the input's unit; and what it should have been."""
+    from pyspark.sql import functions as sf
+
+    kind = header.types.get(name, "string")
+    if kind in ("date", "timestamp", "timestamp_ntz"):
+        return sf.unix_micros(column.cast("timestamp")) / 1e6, "a time"
+    if form is None and kind == "string" and _ISO.fullmatch(header.example.get(name, "").strip()):
+        form = "iso"
+    if form is None:
+        return column.try_cast("double"), "a number"
+    moment = sf.try_to_timestamp(column) if form == "iso" else sf.try_to_timestamp(column, sf.lit(form))
+    return sf.unix_micros(moment) / 1e6, f"a time of the form '{form}'"
+
+
+def _meeting(rows: DataFrame, where: str | None) -> DataFrame:
+    """Rows with the column ``_meets``: whether they meet the user's condition."""
+    from pyspark.errors import AnalysisException, ParseException
+    from pyspark.sql import functions as sf
+
+    if where is None:
+        return rows.withColumn("_meets", sf.lit(True))
+    try:
+        made = rows.withColumn("_meets", sf.expr(where).cast("boolean"))
+        _ = made.schema
+    except (AnalysisException, ParseException) as error:
+        said = next(line for line in str(error).splitlines() if line.strip())
+        raise ConfigurationError(f"--where {where}: {said[:300]}") from None
+    return made
+
+
+# Tables -----------------------------------------------------------------------------------------------------------
+
+
+def _table(rows: DataFrame, reading: Reading) -> tuple[_Header, DataFrame]:
+    from pyspark.sql import functions as sf
+
+    fields = [field for field in rows.schema.fields if field.name != "_line"]
+    types = {field.name: field.dataType.simpleString() for field in fields}
+    header = _Header([field.name for field in fields], types, {})
+    whole = sf.to_json(sf.struct(*(sf.col(f"`{name}`") for name in header.names)))
+    line = sf.struct("_line.row", "_line.source", whole.alias("text")).alias("_line")
+    nothing = sf.lit(None).cast("string")
+    met = rows.transform(_meeting, reading.where)
+    others = [sf.col(f"`{name}`") for name in header.names]
+    return header, met.select(line, nothing.alias("_kind"), nothing.alias("_broken"), "_meets", *others)
+
+
+# Text -------------------------------------------------------------------------------------------------------------
+
+
+def _json(lines: DataFrame, reading: Reading) -> tuple[_Header, DataFrame]:
+    from pyspark.sql import functions as sf
+
+    header = _json_header(reading.head, reading.schema)
+    schema = ", ".join(f"`{name}` string" for name in header.names) + ", _corrupt string"
+    found = sf.from_json("text", schema, {"columnNameOfCorruptRecord": "_corrupt"})
+    broken = sf.when(found.isNull() | found["_corrupt"].isNotNull(), sf.lit("is not a JSON object"))
+    kind = sf.when(sf.col("text") == "", "blank")
+    return header, _typed(lines, header, {name: found[name] for name in header.names}, kind, broken, reading.where)
+
+
+def _csv(lines: DataFrame, reading: Reading) -> tuple[_Header, DataFrame]:
+    from pyspark.sql import functions as sf
+
+    top = reading.head.lines[0][1]
+    mark, header = _separator(top), _csv_header(reading.head, reading.schema)
+    many = len(header.names)
+    parts = sf.col("_parts")
+    broken = sf.when(sf.size(parts) != many, sf.concat(sf.lit(f"expected {many} fields, found "), sf.size(parts)))
+    kind = sf.when(sf.col("text") == "", "blank")
+    if not reading.schema:  # the header, also where logs were put together
+        kind = kind.when(sf.col("text") == top, "header")
+    kind = kind.when(sf.startswith("text", sf.lit("#")), "comment")
+    values = {name: sf.get(parts, sf.lit(place)) for place, name in enumerate(header.names)}
+    cut = lines.withColumn("_parts", _parts(mark, many))
+    return header, _typed(cut, header, values, kind, broken, reading.where)
+
+
+def _typed(
+    lines: DataFrame, header: _Header, values: dict[str, Column], kind: Column, broken: Column, where: str | None
+) -> DataFrame:
+    """Lines with the columns of the input as text; a condition sees them in their types."""
+    from pyspark.sql import functions as sf
+
+    line = sf.struct("row", "source", "text").alias("_line")
+    held = [line, kind.alias("_kind"), broken.alias("_broken")]
+    text = [value.alias(name) for name, value in values.items()]
+    if where is None:
+        return lines.select(*held, sf.lit(True).alias("_meets"), *text)
+    raw = sf.struct(*text).alias("_raw")
+    typed = [value.try_cast(header.types.get(name, "string")).alias(name) for name, value in values.items()]
+    met = lines.select(*held, raw, *typed).transform(_meeting, where)
+    return met.select("_line", "_kind", "_broken", "_meets", "_raw.*")
 
 
 def _separator(text: str) -> str:
     return max(",;\t", key=text.count)
 
 
-def _header(head: Head) -> list[str]:
-    text = head.lines[0][1].removeprefix("#").strip()
-    return [name.strip() for name in next(csv.reader([text], delimiter=_separator(text)))]
+def _csv_header(head: Head, schema: str | None = None) -> _Header:
+    top = head.lines[0][1]
+    mark = _separator(top)
+    rows = list(csv.reader((text for _, text in head.lines), delimiter=mark))
+    if schema:
+        types = _ddl(schema)
+        return _Header(list(types), types, dict(zip(types, rows[0], strict=False)))
+    names = [name.strip() for name in next(csv.reader([top.removeprefix("#").strip()], delimiter=mark))]
+    data = [row for row in rows[1:] if len(row) == len(names)]
+    numbers = {
+        name: "double" for place, name in enumerate(names) if data and all(_is_number(row[place]) for row in data)
+    }
+    return _Header(names, numbers, dict(zip(names, data[0], strict=True)) if data else {})
 
 
-def _find(header: list[str], wanted: str, columns: dict[str, str]) -> int | None:
-    """Where a column stands: under the name that the user gave, or one that everybody uses."""
-    for name in (columns[wanted],) if wanted in columns else _SYNONYMS[wanted]:
-        for place, found in enumerate(header):
-            if found.lower() == name.lower():
-                return place
-    return None
+def _json_header(head: Head, schema: str | None = None) -> _Header:
+    found: dict[str, Any] = {}
+    types: dict[str, str] = {}
+    for _, text in head.lines:
+        try:
+            said = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(said, dict):
+            for name, value in said.items():
+                found.setdefault(name, value)
+                plain = (
+                    "boolean" if isinstance(value, bool) else "double" if isinstance(value, (int, float)) else "string"
+                )
+                types[name] = plain if types.get(name, plain) == plain else "string"
+    types = _ddl(schema) if schema else types
+    return _Header(list(types), types, {name: str(value) for name, value in found.items()})
 
 
-def _places(head: Head, wanted: tuple[str, ...], columns: dict[str, str]) -> dict[str, int]:
-    header = _header(head)
-    for given in columns:
-        if given not in (*wanted, "end", "duration"):
-            raise InputError(head.file.label, f"no use for a column '{given}': {did_you_mean(given, (*wanted, 'end'))}")
-    places: dict[str, int] = {}
-    for name in wanted:
-        place = _find(header, name, columns)
-        if place is None:
-            said = columns.get(name, name)
-            raise InputError(
-                head.file.label,
-                f"no column '{said}' among {', '.join(header)[:200]}: name it with --column {name}=ITS-NAME",
-                head.lines[0][0],
-            )
-        places[name] = place
-    for name in ("end", "duration"):
-        place = _find(header, name, columns)
-        if place is not None and place not in places.values():
-            places[name] = place
-            break
-        if name in columns:
-            raise InputError(head.file.label, f"no column '{columns[name]}' among {', '.join(header)[:200]}", 1)
-    return places
+def _ddl(schema: str) -> dict[str, str]:
+    """Names and types of a schema as SQL writes it; types with commas in them are for tables.
+
+    >>> _ddl("phone string, rssi double")
+    {'phone': 'string', 'rssi': 'double'}
+    """
+    types: dict[str, str] = {}
+    for part in schema.split(","):
+        name, _, kind = part.strip().partition(" ")
+        if not name or not re.fullmatch(r"\w+", kind.strip()):
+            raise ConfigurationError(f"--schema {schema}: write names and types, such as 'phone string, rssi double'")
+        types[name.strip("`")] = kind.strip().lower()
+    return types
 
 
-def _parser(wanted: tuple[str, ...], renamed: dict[str, str]) -> Callable[[DataFrame, Reading], DataFrame]:
-    def parse(lines: DataFrame, reading: Reading) -> DataFrame:
-        from pyspark.sql import functions as sf
-
-        places = _places(reading.head, wanted, reading.columns)
-        many, mark = len(_header(reading.head)), _separator(reading.head.lines[0][1])
-        kinds = ("start", "end", "duration")
-        fields = tuple(Field(renamed.get(name, name), place, name in kinds) for name, place in places.items())
-        rows = lines.transform(cut, _parts(mark, many), fields, (many,))
-        if "duration" in places:
-            rows = rows.withColumn("end", sf.col("start") + sf.col("duration"))
-        elif "end" not in places:
-            rows = rows.withColumn("end", sf.col("start"))
-        top = sf.col("line") == reading.head.lines[0][0]
-        return rows.withColumns(
-            {"fate": sf.when(top, "header").otherwise(sf.col("fate")), "detail": sf.when(~top, sf.col("detail"))}
-        )
-
-    return parse
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _parts(mark: str, many: int) -> Column:
@@ -106,17 +290,20 @@ def _parts(mark: str, many: int) -> Column:
     return sf.when(sf.contains("text", sf.lit('"')), quoted).otherwise(sf.split("text", mark, -1))
 
 
-def _names(wanted: tuple[str, ...]) -> Callable[[Head], bool]:
-    return lambda head: all(_find(_header(head), name, {}) is not None for name in wanted)
+def _names(header: Callable[[Head], _Header], wanted: tuple[str, ...]) -> Callable[[Head], bool]:
+    return lambda head: all(header(head).find(name, {}) is not None for name in wanted)
 
+
+_SEEN = {"a": "scanner", "b": "seen"}
 
 CSV = Format(
     name="csv",
     summary="CSV with a header: a, b, start and end or duration (neither: instants), in any order",
     example="a,b,start,end",
     pattern=r".*[,;\t].*",
-    parse=_parser(_CONTACT, {"a": "scanner", "b": "seen"}),
-    tell=lambda head: _names(_CONTACT)(head) and not _names(_STAY)(head),
+    parse=_parser(_CONTACT, _SEEN),
+    tell=lambda head: _names(_csv_header, _CONTACT)(head) and not _names(_csv_header, _STAY)(head),
+    has_columns=True,
 )
 
 ASSOCIATIONS = Format(
@@ -126,5 +313,32 @@ ASSOCIATIONS = Format(
     pattern=r".*[,;\t].*",
     parse=_parser(_STAY, {}),
     makes="stays",
-    tell=_names(_STAY),
+    tell=_names(_csv_header, _STAY),
+    has_columns=True,
+)
+
+JSON = Format(
+    name="json",
+    summary="JSON lines with the keys a, b, start and end or duration, or others by --column",
+    example='{"a": "ann", "b": "bob", "start": "2026-05-01T10:00:00Z", "duration": 60}',
+    pattern=r"\{.*",
+    parse=_parser(_CONTACT, _SEEN),
+    tell=_names(_json_header, _CONTACT),
+    has_columns=True,
+)
+
+TABLES = tuple(
+    Format(
+        name=kind,
+        summary=summary,
+        example="a, b, start, end",
+        pattern=r"(?!)",
+        parse=_parser(_CONTACT, _SEEN),
+        has_columns=True,
+    )
+    for kind, summary in (
+        ("parquet", "Parquet files with the columns a, b, start and end or duration, or others by --column"),
+        ("orc", "ORC files with such columns"),
+        ("table", "a table of Spark's catalogue with such columns, by --table NAME"),
+    )
 )

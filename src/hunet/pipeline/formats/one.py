@@ -35,7 +35,9 @@ def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
         .withColumns({"_a": sf.least("scanner", "seen"), "_b": sf.greatest("scanner", "seen")})
     )
     # How many are up after each event; below its own minimum so far, a down has nothing to end.
-    in_order = Window.partitionBy("_a", "_b").orderBy(sf.col("fate").asc_nulls_first(), "time", sf.desc("_up"), "line")
+    in_order = Window.partitionBy("_a", "_b").orderBy(
+        sf.col("fate").asc_nulls_first(), "time", sf.desc("_up"), "source", "row"
+    )
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
     level = sf.sum(sf.when(sf.col("_up"), 1).when(~sf.col("_up"), -1).otherwise(0)).over(in_order)
     lowest = sf.coalesce(sf.least(sf.lit(0), sf.min("_level").over(before)), sf.lit(0))
@@ -46,24 +48,24 @@ def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
         ),
     )
     last = events.where(sf.col("fate").isNull()).agg(sf.max("time").alias("_last"))
-    nth = sf.row_number().over(Window.partitionBy("_a", "_b", "fate", "_up").orderBy("time", "line"))
+    nth = sf.row_number().over(Window.partitionBy("_a", "_b", "fate", "_up").orderBy("time", "source", "row"))
     return (
         marked.withColumn("_nth", nth)
         .crossJoin(sf.broadcast(last))
         .groupBy(
-            "_a", "_b", "fate", "_nth", sf.when(sf.col("fate").isNotNull(), sf.struct("file", "line")).alias("_row")
+            "_a", "_b", "fate", "_nth", sf.when(sf.col("fate").isNotNull(), sf.struct("source", "row")).alias("_row")
         )
         .agg(
             # The record stands where its up stands; a rejected line stands for itself.
-            sf.min_by(sf.struct("file", "line", "scanner", "seen", "detail"), sf.struct(~sf.col("_up"), "line")).alias(
-                "_"
-            ),
+            sf.min_by(
+                sf.struct("source", "row", "scanner", "seen", "detail"), sf.struct(~sf.col("_up"), "source", "row")
+            ).alias("_"),
             sf.min("time").alias("start"),
             sf.when(sf.count("_up") > 1, sf.max("time")).otherwise(sf.max("_last")).alias("_end"),
             sf.count_if(sf.col("_up")).alias("_ups"),
         )
         .withColumn("end", sf.when(sf.col("fate") == "stray", sf.col("start")).otherwise(sf.col("_end")))
-        .select("_.file", "_.line", "_.scanner", "_.seen", "start", "end", "fate", "_.detail")
+        .select("_.source", "_.row", "_.scanner", "_.seen", "start", "end", "fate", "_.detail")
     )
 
 

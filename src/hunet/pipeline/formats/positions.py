@@ -46,4 +46,5 @@ POSITIONS = Format(
     makes="positions",
     tell=_tell,
     preamble=1,
+    numbered=True,
 )

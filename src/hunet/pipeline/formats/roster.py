@@ -32,6 +32,8 @@ def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
         .groupBy("file", "_session")
         .agg(
             sf.min("line").alias("line"),
+            sf.min_by("source", "line").alias("source"),
+            sf.min_by("row", "line").alias("row"),
             sf.min_by("text", "line").alias("text"),
             sf.max_by("text", "line").alias("_members"),
             sf.count("*").alias("_lines"),
@@ -61,14 +63,14 @@ def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
             "end": start + sf.get("_head", sf.lit(3)) * _HOUR,
         }
     )
-    columns = ("file", "line", "node", "place", "start", "end", "fate", "detail")
+    columns = ("source", "row", "node", "place", "start", "end", "fate", "detail")
     students = sessions.withColumn(
         "node",
         sf.explode(sf.when(sf.col("fate").isNull(), sf.array_distinct("_members")).otherwise(sf.array(sf.lit(None)))),
     )
     others = lines.where((sf.col("line") == 1) | (sf.col("text") == "")).select(
-        "file",
-        "line",
+        "source",
+        "row",
         *(
             sf.lit(None).cast(kind).alias(name)
             for name, kind in zip(columns[2:6], ("string", "string", "double", "double"), strict=True)
@@ -76,7 +78,7 @@ def _parse(lines: DataFrame, reading: Reading) -> DataFrame:  # noqa: ARG001
         sf.when(sf.col("text") == "", "blank").otherwise("header").alias("fate"),
         sf.lit(None).cast("string").alias("detail"),
     )
-    first = sf.row_number().over(Window.partitionBy("file", "line").orderBy("node")) == 1
+    first = sf.row_number().over(Window.partitionBy("source", "row").orderBy("node")) == 1
     return students.select(*columns).unionByName(others).withColumn("record", first)
 
 
@@ -94,4 +96,5 @@ ROSTER = Format(
     makes="stays",
     tell=_tell,
     unit=_HOUR,
+    numbered=True,
 )

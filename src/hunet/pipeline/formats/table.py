@@ -43,8 +43,8 @@ def _fields(
 def _by_scanner(lines: DataFrame, reading: Reading) -> DataFrame:
     from pyspark.sql import functions as sf
 
-    stems = sf.array(*(sf.lit(log.stem) for log in reading.files))
-    return _fields("seen start end", (3, 4, 5))(lines, reading).withColumn("scanner", sf.get(stems, "file"))
+    stem = sf.split_part(sf.substring_index("file", "/", -1), sf.lit("."), sf.lit(1))
+    return _fields("seen start end", (3, 4, 5))(lines, reading).withColumn("scanner", stem)
 
 
 def _samples(names: str) -> Parser:

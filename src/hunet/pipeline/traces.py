@@ -1,0 +1,100 @@
+"""A trace where it lies: the folder of an import on a disk or at a URI, or any contact table that hunet reads.
+
+``trace.json`` in the folder says what the trace is; its contacts are a folder of Parquet files, which Spark and Python
+read alike. The fingerprint of the content is added up by Spark, row by row in any order, and is that of the table in
+memory (``Contacts.fingerprint``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hunet.model import Contacts
+from hunet.model.errors import InputError
+from hunet.pipeline.storage import INCOMPLETE, Storage, is_uri, join
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+MARKER = "trace.json"
+_MICRO = 1_000_000
+
+
+class Facts(NamedTuple):
+    """What is known of a table of contacts or of nodes without holding it."""
+
+    rows: int
+    hashes: tuple[int, int, int]
+    """Their number, and the sums of both halves of the hashes of the rows."""
+    mean_duration: float
+    """Of contacts (s), to a microsecond."""
+
+
+def measure_contacts(contacts: DataFrame) -> Facts:
+    """Number, hashes and mean duration of contacts."""
+    from pyspark.sql import functions as sf
+
+    one, two = (sf.crc32(sf.col(name).cast("binary")) for name in "ab")
+    hashed = sf.xxhash64(sf.least(one, two), sf.greatest(one, two), "start", "end")
+    length = sf.round((sf.col("end") - sf.col("start")) * _MICRO).cast("bigint")
+    return _measured(contacts.select(hashed.alias("hash"), length.alias("length")))
+
+
+def measure_nodes(nodes: DataFrame) -> Facts:
+    """Number and hashes of nodes."""
+    from pyspark.sql import functions as sf
+
+    hashed = sf.xxhash64(sf.crc32(sf.col("node").cast("binary")))
+    return _measured(nodes.select(hashed.alias("hash"), sf.lit(0).cast("bigint").alias("length")))
+
+
+def _measured(rows: DataFrame) -> Facts:
+    from pyspark.sql import functions as sf
+
+    upper, lower = sf.shiftrightunsigned("hash", 32), sf.col("hash").bitwiseAND(sf.lit(0xFFFFFFFF))
+    found = rows.agg(
+        sf.count("*").alias("rows"),
+        *(sf.coalesce(sf.sum(each), sf.lit(0)).alias(name) for name, each in _sums(upper, lower).items()),
+    ).first()
+    assert found is not None
+    many = found["rows"]
+    mean = found["length"] / _MICRO / many if many else 0.0
+    return Facts(many, (many, found["upper"], found["lower"]), mean)
+
+
+def _sums(upper: Column, lower: Column) -> dict[str, Column]:
+    from pyspark.sql import functions as sf
+
+    return {"upper": upper, "lower": lower, "length": sf.col("length")}
+
+
+def read_marker(spark: SparkSession, location: str | Path) -> dict[str, Any] | None:
+    """What ``trace.json`` says; None if there is none; an import that did not come to its end is refused."""
+    said = Storage(spark).read_json(join(location, MARKER))
+    if said is not None and said.get("state") == INCOMPLETE:
+        raise InputError(location, "the import did not come to its end: run it again")
+    return said
+
+
+def read_trace(location: str | Path, spark: SparkSession | None = None) -> Contacts:
+    """Contacts from a path or a URI; the latter are read by Spark, which is started if it does not run."""
+    from hunet.model.contact_files import contacts_from_arrow, read_contacts
+
+    if not is_uri(location):
+        return read_contacts(location)
+    from hunet.pipeline.session import spark_errors, spark_session
+
+    with spark_errors():
+        spark = spark or spark_session()
+        storage = Storage(spark)
+        path = storage.local(location)
+        if path is not None:
+            return read_contacts(path)
+        said = read_marker(spark, location)
+        if said is None:
+            raise InputError(location, "holds no trace: import a log with 'hunet trace import LOG -o URI'")
+        rows = spark.read.parquet(storage.uri(join(location, "contacts.parquet"))).toArrow()
+        nodes = spark.read.parquet(storage.uri(join(location, "nodes.parquet"))).toArrow().column("node").to_pylist()
+    about = {key: said[key] for key in ("span", "origin", "about")}
+    return contacts_from_arrow(rows, nodes=nodes, **about)
