@@ -29,6 +29,7 @@ settings.register_profile(
 )  # other examples in every run, and how to repeat one that fails
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
+os.environ["HUNET_SPARK_ARCHIVE"] = "off"  # of Spark's classes: made in the background, which would disturb others
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
 

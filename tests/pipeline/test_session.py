@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from hunet.model import ConfigurationError
+from hunet.pipeline.classic import _reach
 from hunet.pipeline.java import Java, SparkError, find_java, java_home
-from hunet.pipeline.session import _master, _reach, spark_errors, spark_session
+from hunet.pipeline.session import _master, spark_errors, spark_session
 
 NEEDED = ("bash", "sh", "env", "dirname", "cat", "rm", "chmod", "uname", "readlink", "ps")
 """What Spark's own scripts call."""
@@ -31,7 +32,7 @@ def test_the_machines_java_comes_first(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", 'openjdk version "21.0.1" 2023-10-17')
     other = fake_java(tmp_path / "other", 'openjdk version "17.0.9"')
     found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-    assert found == Java(home / "bin" / "java", 21, "JAVA_HOME")
+    assert found == Java(home / "bin" / "java", 21, "JAVA_HOME", 'openjdk version "21.0.1" 2023-10-17')
     assert find_java({"PATH": str(other / "bin")}).where == "PATH"
 
 
@@ -68,8 +69,8 @@ def test_the_wrapper_drops_what_java_refuses(tmp_path: Path, monkeypatch: pytest
     program = tmp_path / "it's java"
     program.write_text('#!/bin/sh\nfor a do echo "$a"; done\n')
     program.chmod(0o755)
-    home = java_home(Java(program, 17, "PATH"))
-    assert home == java_home(Java(program, 17, "PATH"))
+    home = java_home(Java(program, 17, "PATH", ""))
+    assert home == java_home(Java(program, 17, "PATH", ""))
     said = subprocess.run(
         [home / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", ""],
         capture_output=True,
@@ -91,7 +92,7 @@ def test_an_empty_environment_without_java(tmp_path: Path) -> None:
     command = "import sys; from hunet.cli.trace import app; app(sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", command, "import", "log.csv", "-o", "out", "--memory", "512m"],
-        env={"HOME": str(home), "PATH": str(tools), "TMPDIR": str(temporary)},
+        env={"HOME": str(home), "PATH": str(tools), "TMPDIR": str(temporary), "HUNET_SPARK_ARCHIVE": "off"},
         cwd=work,
         capture_output=True,
         text=True,

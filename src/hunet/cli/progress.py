@@ -45,3 +45,40 @@ def progress_of_runs(label: str = "runs") -> Iterator[Callable[[int, int], None]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def progress_of_stages() -> Iterator[None]:
+    """Show what Spark does meanwhile: the stage's name, its tasks and the time left, where a person can see it."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from hunet.pipeline.session import stages_told
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting Spark", total=None)
+
+        def tell(name: str, done: int, known: int) -> None:
+            if name != bar.tasks[0].description:
+                bar.reset(task, description=name, total=None)
+            bar.update(task, completed=done, total=known or None)
+
+        with stages_told(tell):
+            yield

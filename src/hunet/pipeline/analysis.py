@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hunet.graphs.power_law import fit_power_law
 from hunet.model.files import folder_in_place
 from hunet.pipeline.pairs import PairSettings, binned, inter_contacts, pairs
+from hunet.pipeline.session import scratch_folder
 from hunet.pipeline.social_graph import (
     GraphSettings,
     communities,
@@ -50,8 +51,7 @@ def open_trace(spark: SparkSession, location: str | Path) -> Trace:
         from hunet.model.contact_files import write_contacts
 
         contacts = read_trace(location, spark)
-        scratch = spark.conf.get("spark.hunet.scratch")
-        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch)) / "contacts.parquet"
+        file = Path(tempfile.mkdtemp(prefix="contacts-", dir=scratch_folder())) / "contacts.parquet"
         write_contacts(contacts, file)
         table, said = str(file), {"span": contacts.span, "contacts": len(contacts), "fingerprint": contacts.fingerprint}
     else:

