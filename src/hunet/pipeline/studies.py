@@ -8,19 +8,15 @@ driver that is killed loses only what was not yet back, some seconds of work.
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import tempfile
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
-from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from hunet.pipeline.session import ATTEMPTS, cores, spark_errors
+from hunet.pipeline.session import ATTEMPTS, cores, scratch_folder, spark_errors
 from hunet.pipeline.study_files import WORLDS, send_files, unpacked
 from hunet.pipeline.study_plan import Run, Study
 from hunet.pipeline.study_results import results_at
@@ -107,13 +103,6 @@ def _outcomes(spark: SparkSession, waiting: list[Run]) -> Generator[Outcome]:
                 with suppress(Exception):  # Spark may be the one that has gone
                     spark.interruptTag(tag)
                 pool.shutdown(wait=False, cancel_futures=True)
-
-
-@cache
-def scratch_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="hunet-study-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 class _Queue:

@@ -12,31 +12,18 @@ import shutil
 import tempfile
 import zipfile
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hunet.model.errors import ConfigurationError
-from hunet.pipeline.storage import is_uri
 from hunet.pipeline.study_plan import Point, Run, Source
+from hunet.pipeline.traces import read_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from hunet.model import Contacts
-
 WORLDS = "hunet-worlds"
 """The folder beside the archive in which the processes of a machine share the worlds that they made."""
-
-
-@lru_cache(maxsize=2)
-def read_source(location: str) -> Contacts:
-    """The contacts at a path of this machine or at a URI, as the driver reads them."""
-    from hunet.model.contact_files import read_contacts
-
-    if is_uri(location):
-        raise ConfigurationError(f"{location}: not a path")
-    return read_contacts(location)
 
 
 def send_files(spark: SparkSession, runs: list[Run], scratch: Path) -> tuple[list[Run], str]:
@@ -53,7 +40,7 @@ def send_files(spark: SparkSession, runs: list[Run], scratch: Path) -> tuple[lis
         with zipfile.ZipFile(place, "w") as archive:
             for name, content in sorted(files.items()):
                 if isinstance(content, Source):
-                    _pack_contacts(archive, name, content)
+                    _pack_contacts(archive, name, content, spark)
                 else:
                     _pack(archive, name, content)
         place.seek(0)
@@ -106,11 +93,11 @@ def _relocated(point: Point, files: dict[str, Path | Source]) -> Point:
     return replace(point, source=source, settings=settings)
 
 
-def _pack_contacts(archive: zipfile.ZipFile, name: str, source: Source) -> None:
+def _pack_contacts(archive: zipfile.ZipFile, name: str, source: Source, spark: SparkSession) -> None:
     from hunet.model.contact_files import write_contacts
 
     assert source.file is not None
-    contacts = read_source(source.file)
+    contacts = read_trace(source.file, spark)
     if contacts.fingerprint != source.sha256:
         raise ConfigurationError(f"{source.file} has changed since the study was read")
     with tempfile.TemporaryDirectory() as folder:

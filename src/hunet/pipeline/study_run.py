@@ -123,10 +123,10 @@ def simulate_run(run: Run, contacts: Contacts, files: Path = Path(), **watched: 
 
 def contacts_of(run: Run) -> Contacts:
     """The contacts that a run is on, read or made."""
-    from hunet.model.contact_files import read_contacts
+    from hunet.pipeline.traces import read_trace
 
     if run.point.source.file is not None:
-        return read_contacts(run.point.source.file)
+        return read_trace(run.point.source.file)
     return world_of(run.point.source.named(run.seed))
 
 
