@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -62,6 +62,44 @@ sys.addaudithook(refuse)
 """Where mounts are not allowed: what the Python of a worker is shown of the driver's folders."""
 
 
+def spark_environment() -> dict[str, str]:
+    """For programs of Spark's own on loopback: nothing of the session of this process."""
+    from hunet.pipeline.java import find_java, java_home
+
+    plain = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
+    home = str(java_home(find_java()))
+    return plain | {"JAVA_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+
+
+def start_spark_program(
+    program: str, words: list[str], environment: dict[str, str], folder: Path, awaited: str, inside: Sequence[str] = ()
+) -> tuple[subprocess.Popen[str], str]:
+    """Start it in a process group of its own, and wait for the line of its log that says it is there.
+
+    ``inside`` is a command that runs it, if any.
+    """
+    import pyspark
+
+    process = subprocess.Popen(
+        [*inside, Path(pyspark.__file__).parent / "bin" / program, *words],
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if awaited in line:
+            threading.Thread(target=process.stderr.read, daemon=True).start()  # so that it never blocks
+            return process, line
+    raise AssertionError(f"{words} did not start:\n{''.join(seen)}")
+
+
 class Cluster:
     """A standalone Spark cluster on loopback: a master and workers, each a process of its own.
 
@@ -70,15 +108,9 @@ class Cluster:
     """
 
     def __init__(self, folder: Path, workers: int, hidden: list[Path]) -> None:
-        from hunet.pipeline.java import find_java, java_home
-
         self._folder = folder
-        self._environment = {
-            **{name: value for name, value in os.environ.items() if name not in ("SPARK_LOCAL_DIRS", "PYTHONPATH")},
-            "JAVA_HOME": str(java_home(find_java())),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-        }
+        self._environment = spark_environment()
+        self._environment.pop("PYTHONPATH", None)
         self._processes: list[subprocess.Popen[str]] = []
         _, found = self._start("master.Master", ["--port", "0", "--webui-port", "0"], "Starting Spark master at ")
         self.url = found.split("Starting Spark master at ")[1].strip()
@@ -105,30 +137,12 @@ class Cluster:
         ]
 
     def _start(self, kind: str, options: list[str], awaited: str) -> tuple[subprocess.Popen[str], str]:
-        """Start a part of the cluster in a process group of its own, and wait for the line that says it is there."""
-        import pyspark
-
-        program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        """Start a part of the cluster, and wait for the line that says it is there."""
+        words = [f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *options]
         inside = self._inside if kind == "worker.Worker" else []
-        process = subprocess.Popen(
-            [*inside, program, f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *options],
-            env=self._environment,
-            cwd=self._folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        process, line = start_spark_program("spark-class", words, self._environment, self._folder, awaited, inside)
         self._processes.append(process)
-        assert process.stderr is not None
-        seen = []
-        for line in process.stderr:
-            seen.append(line)
-            if awaited in line:
-                threading.Thread(target=process.stderr.read, daemon=True).start()  # so that it never blocks
-                return process, line
-        raise AssertionError(f"{kind} did not start:\n{''.join(seen)}")
+        return process, line
 
     def kill(self, process: subprocess.Popen[str]) -> None:
         """End a worker and its executor at once, as if the machine had gone."""
@@ -140,3 +154,66 @@ class Cluster:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+
+class Connect:
+    """A Spark Connect server on loopback, whose Python has no hunet but what clients send."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = spark_environment() | {"PYSPARK_PYTHON": str(_python_without_hunet(folder))}
+        environment.pop("PYTHONPATH", None)
+        settings = {
+            "spark.master": "local[2]",
+            "spark.driver.memory": "1g",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": "0",
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.local.dir": str(folder),
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        }
+        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+        words += ["--class", server, "spark-internal"]
+        self._process, line = start_spark_program("spark-submit", words, environment, folder, _SERVER_STARTED)
+        self.url = f"sc://{line.split(_SERVER_STARTED)[1].strip()}"
+
+    def run(self, text: str, *words: object) -> str:
+        """What a program prints that has a session there, as ``spark``: PySpark has one kind in a process."""
+        begin = f"URL = {self.url!r}\nfrom hunet.pipeline.session import *\nspark = spark_session(URL)\n"
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", begin + text, *map(str, words)],
+            env={key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    def stop(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+_SERVER_STARTED = "Spark Connect server started at: "
+
+
+def _python_without_hunet(folder: Path) -> Path:
+    """This Python with all its packages but those that are installed from their sources, as hunet is here."""
+    import sysconfig
+
+    packages = os.pathsep.join(dict.fromkeys(sysconfig.get_path(kind) for kind in ("purelib", "platlib")))
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec {sys.executable} -S "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture(scope="module")
+def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connect]:
+    made = Connect(tmp_path_factory.mktemp("connect"))
+    try:
+        yield made
+    finally:
+        made.stop()

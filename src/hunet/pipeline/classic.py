@@ -91,7 +91,8 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
     logging.getLogger().addFilter(_not_py4j)
     try:
         with _elsewhere(scratch):  # what Java leaves in its working directory goes with that folder
-            process = _launch(java, settings, scratch)
+            with _ctrl_c_waits():  # until it is known whom to end
+                process = _launch(java, settings, scratch)
             SparkContext(gateway=_gateway(process, scratch / _CONNECTION))
             session = SparkSession.builder.getOrCreate()
     except BaseException as error:
@@ -273,6 +274,21 @@ def _launch(java: Java, settings: dict[str, str], scratch: Path) -> subprocess.P
         },
         start_new_session=True,  # Ctrl-C is for us, who then end it
     )
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # which never hears of it
+        return
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def _gateway(process: subprocess.Popen[bytes], connection: Path) -> Any:

@@ -74,7 +74,7 @@ def watched(session: SparkSession, progress: Callable[[int, int], None]) -> Iter
         session.removeProgressHandler(tell)  # type: ignore[arg-type]
 
 
-def _reach(url: str) -> None:
+def _reach(url: str, within: float = _ANSWER_WITHIN) -> None:
     """The client tries for minutes before it gives up on a server; whether one answers is known in seconds."""
     import grpc
     from pyspark.errors import PySparkException
@@ -86,9 +86,9 @@ def _reach(url: str) -> None:
         raise ConfigurationError(f"master '{url}': write sc://HOST:PORT") from None
     with channel:
         try:
-            grpc.channel_ready_future(channel).result(_ANSWER_WITHIN)
+            grpc.channel_ready_future(channel).result(within)
         except grpc.FutureTimeoutError:
             raise SparkError(
-                f"no Spark Connect server answers at {url} within {_ANSWER_WITHIN:g} s: "
+                f"no Spark Connect server answers at {url} within {within:g} s: "
                 "is it running, and is the address right?"
             ) from None

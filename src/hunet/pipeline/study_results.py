@@ -250,6 +250,7 @@ def runs_of(spark: SparkSession, folder: Path | str) -> DataFrame | None:
     for kind in ("runs", "failed"):
         try:
             table = spark.read.parquet(Storage(spark).uri(join(folder, kind))).dropDuplicates(["key"])
+            _ = table.schema  # Spark Connect looks only now whether it is there
         except AnalysisException as error:
             if "PATH_NOT_FOUND" not in str(error):
                 raise
