@@ -22,6 +22,8 @@ from hunet.pipeline.traces import read_trace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PATHS = {"workload": "paths_file", "parameters": "communities_file"}
+"""The tables of settings that name files or folders, and where the settings have the hashes of their content."""
 WORLDS = "hunet-worlds"
 """The folder beside the archive in which the processes of a machine share the worlds that they made."""
 
@@ -82,12 +84,13 @@ def _relocated(point: Point, files: dict[str, Path | Source]) -> Point:
     for key, path in located.items():
         settings[f"{key}_file"] = name = f"{settings[key]}/{path.name}"
         files[name] = path
-    if settings.get("paths_file"):
-        settings["workload"] = dict(settings["workload"])
-        for field, digest in settings["paths_file"].items():
-            path = Path(os.path.normpath(Path(settings["base_file"]) / settings["workload"][field]))
-            settings["workload"][field] = name = f"{digest}/{path.name}"
-            files[name] = path
+    for table, digests in PATHS.items():
+        if settings.get(digests):
+            settings[table] = dict(settings[table])
+            for field, digest in settings[digests].items():
+                path = Path(os.path.normpath(Path(settings["base_file"]) / settings[table][field]))
+                settings[table][field] = name = f"{digest}/{path.name}"
+                files[name] = path
     if "base_file" in settings:
         settings["base_file"] = ""
     return replace(point, source=source, settings=settings)

@@ -108,6 +108,9 @@ def simulate_run(run: Run, contacts: Contacts, files: Path = Path(), **watched: 
     from hunet.simulation.schedule import crashes_from
 
     settings = run.point.settings
+    parameters = dict(settings["parameters"])
+    for field in settings.get("communities_file", ()):
+        parameters[field] = str(files / parameters[field])
     return simulate(
         contacts,
         workload_of(run, contacts, files),
@@ -117,7 +120,7 @@ def simulate_run(run: Run, contacts: Contacts, files: Path = Path(), **watched: 
         crashes=crashes_from(run.crash, contacts),
         train=float(settings["train"]),
         **watched,
-        **settings["parameters"],
+        **parameters,
     )
 
 
