@@ -16,7 +16,7 @@ from hunet import Contacts, make_world, write_contacts
 from hunet.graphs.power_law import fit_times
 from hunet.model import ConfigurationError
 from hunet.pipeline.analysis import analyse_pairs, open_trace
-from hunet.pipeline.pairs import PairSettings, pairs
+from hunet.pipeline.pairs import PairSettings, pairs_of
 from hunet.systems.mops.closeness_graph import closeness_table, mean_separations
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ VECTORS: dict[str, tuple[list[tuple[float, float]], float, float]] = {
 def test_closeness_is_that_of_mops(spark: SparkSession) -> None:
     rows = [(name, "peer", s, e) for name, (contacts, _, _) in VECTORS.items() for s, e in contacts]
     outside = [("ee", "peer", 200.0, 210.0)]  # never met in the window: no edge
-    measured = table(spark, [(a, b, float(s), float(e)) for a, b, s, e in rows] + outside).transform(
-        pairs(PairSettings((0.0, 100.0), sigma=25.0))
-    )
+    contacts = table(spark, [(a, b, float(s), float(e)) for a, b, s, e in rows] + outside)
+    measured = pairs_of(contacts, (0.0, 100.0), sigma=25.0)
     found = {row["a"]: row for row in measured.collect()}
     assert set(found) == set(VECTORS)
     for name, (_, separation, closeness) in VECTORS.items():
@@ -55,7 +54,7 @@ def test_closeness_is_that_of_mops(spark: SparkSession) -> None:
 def test_the_table_is_the_one_that_devices_are_given(spark: SparkSession, edges: Any) -> None:
     contacts = make_world("waypoint", seed=1, nodes=12, duration=900)
     rows = [(a, b, start, end) for a, b, start, end in contacts.records()]
-    measured = table(spark, rows).transform(pairs(PairSettings((100.0, 700.0), edges=edges))).collect()
+    measured = pairs_of(table(spark, rows), (100.0, 700.0), edges=edges).collect()
     number = {name: node for node, name in enumerate(contacts.names)}
     found = {tuple(sorted((number[row["a"]], number[row["b"]]))): row["closeness"] for row in measured}
     given = closeness_table(mean_separations(contacts, 100.0, 700.0, edges))
@@ -65,7 +64,7 @@ def test_the_table_is_the_one_that_devices_are_given(spark: SparkSession, edges:
 @pytest.mark.parametrize(("edges", "closeness"), [("both", 0.7261), ("inner+trailing", 0.7261), ("inner", 0.9231)])
 def test_edges_of_the_window(spark: SparkSession, edges: Any, closeness: float) -> None:
     contacts = table(spark, [("5", "8", 20.0, 40.0), ("5", "8", 50.0, 70.0)])
-    row = contacts.transform(pairs(PairSettings((0.0, 100.0), edges=edges, sigma=25.0))).first()
+    row = pairs_of(contacts, (0.0, 100.0), edges=edges, sigma=25.0).first()
     assert row is not None
     assert row["closeness"] == pytest.approx(closeness, abs=5e-5)
 
@@ -116,7 +115,7 @@ def test_everything_against_a_plain_computation(spark: SparkSession, tmp_path: P
 
 def test_thresholds_can_be_given(spark: SparkSession) -> None:
     contacts = table(spark, [("a", "b", 0.0, 10.0), ("a", "b", 20.0, 30.0), ("a", "c", 0.0, 50.0)])
-    found = contacts.transform(pairs(PairSettings((0.0, 60.0), many=1, long=30))).collect()
+    found = pairs_of(contacts, (0.0, 60.0), many=1, long=30).collect()
     assert {row["b"]: row["category"] for row in found} == {"b": "familiar stranger", "c": "friend"}
 
 

@@ -177,10 +177,10 @@ def test_windows_slide() -> None:
 
 
 def test_a_contact_counts_in_every_window_that_it_touches(spark: SparkSession) -> None:
-    from hunet.pipeline.social_graph import contact_graph
+    from hunet.pipeline.social_graph import graph_of
 
     contacts = spark.createDataFrame([("a", "b", 45.0, 75.0)], "a string, b string, start double, end double")
-    edges = contacts.transform(contact_graph(GraphSettings((10.0, 100.0), length=40.0, step=20.0))).collect()
+    edges = graph_of(contacts, (10.0, 100.0), length=40.0, step=20.0).collect()
     assert {row["window"]: row["duration"] for row in edges} == {0: 5.0, 1: 25.0, 2: 25.0, 3: 5.0}
 
 

@@ -215,6 +215,13 @@ def pairs(
     fit: Annotated[
         str | None, typer.Option(metavar="LOW:HIGH", show_default="found", help="Range of the power law (s).")
     ] = None,
+    communities: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Of trace communities or graph: inter-contact laws inside and between them."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(show_default="the first", help="By which method of DIR communities were found.")
+    ] = None,
     master: _Master = None,
     memory: _Memory = "2g",
     as_json: _Json = False,
@@ -223,16 +230,18 @@ def pairs(
 
     Example: hunet trace pairs infocom05 -o infocom05-pairs
     """
-    from hunet.pipeline.analysis import analyse_pairs, open_trace
+    from hunet.pipeline.analysis import analyse_pairs, open_communities, open_trace
     from hunet.pipeline.pairs import PairSettings
     from hunet.pipeline.session import spark_errors, spark_session
 
     held = _parse_range(fit) if fit else None
     with spark_errors(memory):
-        found = open_trace(spark_session(master, memory=memory), trace)
+        spark = spark_session(master, memory=memory)
+        found = open_trace(spark, trace)
+        groups = open_communities(spark, communities, method) if communities else None
         window = (found.span[0] if since is None else since, found.span[1] if until is None else until)
         settings = PairSettings(window, edges, sigma, many, long)  # type: ignore[arg-type]
-        said = analyse_pairs(found, Path(out), settings, held)
+        said = analyse_pairs(found, out, settings, held, groups)
     if as_json:
         _print_json(said)
         return
@@ -245,6 +254,9 @@ def pairs(
             f"from {law['low']:,.0f} to {law['high']:,.0f} s "
             f"({law['share']:.0%} of them, distance {law['distance']:.3f})"
         )
+    for by, laws in said["power_law_by"].items():
+        known = ", ".join(f"{group} {each['alpha']:.3f}" for group, each in laws.items() if each)
+        typer.echo(f"alpha by {by}: {known or 'too few times'}")
 
 
 @app.command("graph")
@@ -265,6 +277,9 @@ def graph(
         typer.Option(show_default="the first two", help="Communities by k-clique, girvan-newman, modularity; repeat."),
     ] = None,
     k: Annotated[int, typer.Option(help="Size of the cliques.")] = 3,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Sampled paths and label propagation also where one task can do all.")
+    ] = False,
     master: _Master = None,
     memory: _Memory = "2g",
     as_json: _Json = False,
@@ -288,20 +303,115 @@ def graph(
             least_duration,
             tuple(method or ("k-clique", "girvan-newman")),
             k,
+            approximate or None,
         )
-        said = analyse_graph(found, Path(out), settings)
-    if said["beyond_one_task"]:
-        typer.echo("hunet: warning: the graph is too large for one task: no paths and no communities", err=True)
+        said = analyse_graph(found, out, settings)
     if as_json:
         _print_json(said)
         return
     typer.echo(f"{out}: {said['windows']} windows; in the first {said['nodes']:,} nodes, {said['edges']:,} edges")
     if said["hops_mean"] is not None:
-        typer.echo(f"mean hops {said['hops_mean']:.2f}, mean clustering {said['clustering_mean']:.2f}")
+        error = f" ± {said['hops_error']:.2g} (standard error, sampled)" if said["paths"] == "sampled" else ""
+        typer.echo(f"mean hops {said['hops_mean']:.2f}{error}, mean clustering {said['clustering_mean']:.2f}")
     for name, sizes in said["communities"].items():
         quality = said["modularity"].get(name)
         told = f", modularity {quality:.3f}" if quality is not None else ""
-        typer.echo(f"{name}: {len(sizes)} communities of {', '.join(map(str, sizes[:12]))} nodes{told}")
+        typer.echo(
+            f"{name}: {said['communities_found'][name]} communities of {', '.join(map(str, sizes[:12]))} nodes{told}"
+        )
+
+
+@app.command("communities")
+def communities(
+    trace: _Trace,
+    out: _Out,
+    since: Annotated[
+        float | None, typer.Option("--from", show_default="the trace's", help="First second of the window.")
+    ] = None,
+    until: Annotated[float | None, typer.Option(show_default="the trace's", help="Last second of the window.")] = None,
+    train: Annotated[
+        float, typer.Option(help="Only this first share of the window, as in a run's train.", min=0, max=1)
+    ] = 1.0,
+    method: Annotated[
+        list[str] | None, typer.Option(show_default="all", help="As devices find them: simple, k-clique, mops; repeat.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method's protocol; repeat."),
+    ] = None,
+    master: _Master = None,
+    memory: _Memory = "2g",
+    as_json: _Json = False,
+) -> None:
+    """Find communities, brokers and gateways as the systems' devices do; runs take DIR as communities= or closeness=.
+
+    Example: hunet trace communities infocom05 --set k-clique.threshold=20000 -o infocom05-communities
+    """
+    from hunet.cli.settings import split_setting
+    from hunet.model.errors import ConfigurationError
+    from hunet.pipeline.analysis import analyse_communities, open_trace
+    from hunet.pipeline.communities import chosen_methods
+    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.systems import FINDERS
+
+    methods: dict[str, dict[str, Any]] = {name: {} for name in method or FINDERS}
+    for text in set_ or []:
+        name, value = split_setting(text)
+        whose, dot, field = name.partition(".")
+        if not dot or whose not in methods:
+            raise ConfigurationError(f"--set {text}: write METHOD.NAME=VALUE; methods here: {', '.join(methods)}")
+        methods[whose][field] = value
+    chosen_methods(methods)
+    with spark_errors(memory):
+        found = open_trace(spark_session(master, memory=memory), trace)
+        begin, end = (found.span[0] if since is None else since, found.span[1] if until is None else until)
+        said = analyse_communities(found, out, (begin, begin + train * (end - begin)), methods)
+    if as_json:
+        _print_json(said)
+        return
+    for name, counts in said["found"].items():
+        typer.echo(
+            f"{name}: {counts['communities']:,} communities of {counts['members']:,} nodes, the largest of "
+            f"{counts['largest']:,}; {counts['brokers']:,} brokers"
+        )
+
+
+@app.command("report")
+def report(
+    trace: _Trace,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", rich_help_panel=_OUT, help="The page to write.")],
+    communities: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Of trace communities or graph: inter-contact laws inside and between them."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(show_default="the first", help="By which method of DIR communities were found.")
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", rich_help_panel=_OUT, help="Keep the tables in DIR; on Spark Connect a URI."),
+    ] = None,
+    master: _Master = None,
+    memory: _Memory = "2g",
+) -> None:
+    """Write a page about a trace that works offline: inter-contact times, kinds of pairs, degrees, hops.
+
+    Example: hunet trace report infocom05 -o infocom05.html
+    """
+    import tempfile
+
+    from hunet.pipeline.analysis import open_communities, open_trace
+    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.pipeline.trace_figures import trace_figures
+    from hunet.report.trace import write_trace_report
+
+    with spark_errors(memory), tempfile.TemporaryDirectory() as scratch:
+        spark = spark_session(master, memory=memory)
+        found = open_trace(spark, trace)
+        groups = open_communities(spark, communities, method) if communities else None
+        figures = trace_figures(found, keep or scratch, groups)
+    write_trace_report(figures, out, Path(trace).name)
+    typer.echo(f"{out}: {figures['contacts']:,} contacts, {figures['pairs']['pairs']:,} pairs")
 
 
 @app.command("tables")

@@ -1,6 +1,6 @@
 """Pairs of a contact table that fits into memory: time together, number of contacts, times between contacts.
 
-What ``hunet trace pairs`` computes on Spark for a table of any size.
+What ``hunet trace pairs`` computes on Spark for a table of any size; a test holds the two together.
 """
 
 from __future__ import annotations

@@ -123,6 +123,12 @@ def path_fields(record: type[Parameters]) -> list[str]:
     return [name for name, hint in hints.items() if ((_meta(hint) or msgspec.Meta()).extra or {}).get("path")]
 
 
+def named_paths(parameters: Parameters) -> dict[str, str]:
+    """The files and folders that these parameters name, by field."""
+    given = {field: getattr(parameters, field) for field in path_fields(type(parameters))}
+    return {field: path for field, path in given.items() if isinstance(path, str) and path}
+
+
 def from_mapping(record: type[P], given: Mapping[str, Any]) -> P:
     """Make a record from names and values; text is converted to the type of its field."""
     known = {declared.name for declared in msgspec.structs.fields(record)}

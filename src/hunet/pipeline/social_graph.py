@@ -3,9 +3,10 @@
 An edge is a pair that met in the window, weighted by contact time or number of contacts, if it has enough of both.
 
 What runs as joins, and what does not. Edges, degree, strength and clustering (triangles by joining edges from the end
-with fewer neighbours: at most m^1.5 rows for m edges) are DataFrame joins of any size. Shortest paths (hops, closeness,
-betweenness) and communities need the whole graph of a window in one task: they are done for windows of up to
-``MOST_EDGES`` edges and ``MOST_WORK`` nodes × edges, one task a window, and left null beyond, which is said.
+with fewer neighbours: at most m^1.5 rows for m edges) are DataFrame joins of any size. Exact shortest paths (hops,
+closeness, betweenness) and communities need the whole graph of a window in one task: they are done for windows of up to
+``MOST_EDGES`` edges and ``MOST_WORK`` nodes × edges, one task a window. Beyond, and where it is asked for, paths are
+those of sampled nodes and communities those of label propagation (``large_graphs``), which the tables say.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from hunet.graphs.communities import METHODS, find_communities, modularity
 from hunet.graphs.hops import hop_counts
 from hunet.model.contacts import natural_order
 from hunet.model.errors import ConfigurationError
+from hunet.pipeline.large_graphs import CENTRALITIES, Paths, propagated_communities, sampled_paths
 from hunet.pipeline.schemas import ddl, names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -43,6 +45,8 @@ class GraphSettings:
     least_duration: float = 0.0
     methods: tuple[str, ...] = ("k-clique", "girvan-newman")
     k: int = 3
+    approximate: bool | None = None
+    """Whether paths are sampled and communities propagated: always, never, or (None) where one task cannot do it."""
 
     def __post_init__(self) -> None:
         if self.length is not None and self.length <= 0:
@@ -51,140 +55,190 @@ class GraphSettings:
             raise ConfigurationError("windows must move on by more than 0 seconds")
         if self.weight not in ("duration", "contacts"):
             raise ConfigurationError(f"weight '{self.weight}': write duration or contacts")
-        for method in self.methods:
-            if method not in METHODS:
-                raise ConfigurationError(f"no method '{method}': write one of {', '.join(METHODS)}")
+        _check_methods(self.methods)
 
     def windows(self) -> list[tuple[float, float]]:
         """The windows in order; the last is the first that reaches the end."""
-        first, last = self.span
-        if self.length is None:
-            return [self.span]
-        step = self.step or self.length
-        found: list[tuple[float, float]] = []
-        number = 0
-        while not found or found[-1][1] < last:
-            begin = first + number * step
-            found.append((begin, begin + self.length))
-            number += 1
-        return found
+        return _windows(self.span, self.length, self.step)
 
 
-def contact_graph(settings: GraphSettings) -> Callable[[DataFrame], DataFrame]:
-    """Contacts to the table ``edges``; a contact counts in every window that it touches, for the part inside."""
+def graph_of(
+    contacts: DataFrame,
+    span: tuple[float, float],
+    *,
+    length: float | None = None,
+    step: float | None = None,
+    least_contacts: int = 1,
+    least_duration: float = 0.0,
+) -> DataFrame:
+    """Contacts to the table ``edges``; a contact counts in every window that it touches, for the part inside.
+
+    ``contacts`` has columns a, b, start, end: each pair in one order, its contacts disjoint (as stage 2 makes them).
+    """
     from pyspark.sql import functions as sf
 
-    windows = settings.windows()
+    windows = GraphSettings(span, length, step).windows()
     length = windows[0][1] - windows[0][0]
-    step = settings.step or length
-    first = settings.span[0]
-
-    def make(contacts: DataFrame) -> DataFrame:
-        if len(windows) == 1:
-            placed = contacts.withColumn("window", sf.lit(0))
-        else:
-            low = sf.greatest(sf.ceil((sf.col("start") - first - length) / step), sf.lit(0))
-            high = sf.least(sf.floor((sf.col("end") - first) / step), sf.lit(len(windows) - 1))
-            placed = contacts.withColumn("window", sf.explode(sf.sequence(low.cast("int"), high.cast("int"))))
-        begin = sf.lit(first) + sf.col("window") * step
-        inside = placed.withColumns(
-            {"start": sf.greatest("start", begin), "end": sf.least(sf.col("end"), begin + length)}
-        ).where(sf.col("start") <= sf.col("end"))
-        return (
-            inside.groupBy("window", "a", "b")
-            # Decimals: sums that do not depend on the order of adding.
-            .agg(
-                sf.count("*").alias("contacts"),
-                sf.sum((sf.col("end") - sf.col("start")).cast("decimal(30,6)")).cast("double").alias("duration"),
-            )
-            .where((sf.col("contacts") >= settings.least_contacts) & (sf.col("duration") >= settings.least_duration))
-            .select(*names("edges"))
+    step = step or length
+    first = span[0]
+    if len(windows) == 1:
+        placed = contacts.withColumn("window", sf.lit(0))
+    else:
+        low = sf.greatest(sf.ceil((sf.col("start") - first - length) / step), sf.lit(0))
+        high = sf.least(sf.floor((sf.col("end") - first) / step), sf.lit(len(windows) - 1))
+        placed = contacts.withColumn("window", sf.explode(sf.sequence(low.cast("int"), high.cast("int"))))
+    begin = sf.lit(first) + sf.col("window") * step
+    inside = placed.withColumns(
+        {"start": sf.greatest("start", begin), "end": sf.least(sf.col("end"), begin + length)}
+    ).where(sf.col("start") <= sf.col("end"))
+    return (
+        inside.groupBy("window", "a", "b")
+        # Decimals: sums that do not depend on the order of adding.
+        .agg(
+            sf.count("*").alias("contacts"),
+            sf.sum((sf.col("end") - sf.col("start")).cast("decimal(30,6)")).cast("double").alias("duration"),
         )
+        .where((sf.col("contacts") >= least_contacts) & (sf.col("duration") >= least_duration))
+        .select(*names("edges"))
+    )
 
-    return make
 
-
-def node_measures(settings: GraphSettings) -> Callable[[DataFrame], DataFrame]:
-    """Edges to the table ``nodes``."""
+def nodes_of(
+    edges: DataFrame, paths: Paths | None = None, *, weight: Literal["duration", "contacts"] = "duration"
+) -> DataFrame:
+    """Edges to the table ``nodes``; ``paths`` are those of :func:`paths_of`, exact ones by default."""
     from pyspark.sql import functions as sf
 
-    def measure(edges: DataFrame) -> DataFrame:
-        weight = sf.col(settings.weight).cast("decimal(30,6)")
-        ends = edges.select("window", sf.explode(sf.array("a", "b")).alias("node"), weight.alias("weight"))
-        degrees = ends.groupBy("window", "node").agg(
-            sf.count("*").alias("degree"), sf.sum("weight").cast("double").alias("strength")
-        )
-        triangles = edges.transform(_triangles(degrees))
-        paths = edges.groupBy("window").applyInArrow(
-            _centralities, "window int, node string, closeness double, betweenness double"
-        )
-        possible = sf.col("degree") * (sf.col("degree") - 1) / 2
-        found = sf.coalesce("triangles", sf.lit(0))
-        return (
-            degrees.join(triangles, ["window", "node"], "left")
-            .join(paths, ["window", "node"], "left")
-            .withColumn("clustering", sf.when(possible > 0, found / possible).otherwise(0.0))
-            .select(*names("nodes"))
-        )
-
-    return measure
+    value = sf.col(weight).cast("decimal(30,6)")
+    ends = edges.select("window", sf.explode(sf.array("a", "b")).alias("node"), value.alias("weight"))
+    degrees = ends.groupBy("window", "node").agg(
+        sf.count("*").alias("degree"), sf.sum("weight").cast("double").alias("strength")
+    )
+    possible = sf.col("degree") * (sf.col("degree") - 1) / 2
+    found = sf.coalesce("triangles", sf.lit(0))
+    return (
+        degrees.join(_triangles(edges, degrees), ["window", "node"], "left")
+        .join((paths or paths_of(edges, approximate=False)).centralities, ["window", "node"], "left")
+        .withColumn("clustering", sf.when(possible > 0, found / possible).otherwise(0.0))
+        .select(*names("nodes"))
+    )
 
 
-def hop_distribution(edges: DataFrame) -> DataFrame:
+def paths_of(edges: DataFrame, *, approximate: bool | None = None) -> Paths:
+    """Hops, closeness and betweenness: exact, from sampled nodes, or (None) each window as its size allows.
+
+    Exact paths are null for windows that are too large for one task; the others run at once, step by step.
+    """
+    from pyspark.sql import functions as sf
+
+    if approximate:
+        return sampled_paths(edges)
+    large = large_windows(edges) if approximate is None else []
+    there = sf.col("window").isin(large)
+    small = edges.where(~there) if large else edges
+    hops = small.groupBy("window").applyInArrow(_hops, ddl("hops"))
+    reached = hops.where("hops is not null").groupBy("window")
+    mean = sf.sum(sf.col("hops") * sf.col("pairs")) / sf.sum("pairs")
+    exact = Paths(
+        small.groupBy("window").applyInArrow(_centralities, CENTRALITIES),
+        hops,
+        reached.agg(mean.alias("hops_mean"), sf.lit(0.0).alias("hops_error"), sf.lit("exact").alias("paths")),
+    )
+    if not large:
+        return exact
+    return Paths(*(a.unionByName(b) for a, b in zip(exact, sampled_paths(edges.where(there)), strict=True)))
+
+
+def hops_of(edges: DataFrame, *, approximate: bool | None = None) -> DataFrame:
     """Edges to the table ``hops``."""
-    return edges.groupBy("window").applyInArrow(_hops, ddl("hops"))
+    return paths_of(edges, approximate=approximate).hops
 
 
-def communities(settings: GraphSettings) -> Callable[[DataFrame], DataFrame]:
-    """Edges to the table ``communities``."""
-    weight, methods, k = settings.weight, settings.methods, settings.k
+def communities_of(
+    edges: DataFrame,
+    methods: Sequence[str] = ("k-clique", "girvan-newman"),
+    *,
+    k: int = 3,
+    weight: Literal["duration", "contacts"] = "duration",
+    approximate: bool | None = None,
+) -> DataFrame:
+    """Edges to the table ``communities``: by these methods, or by label propagation, or (None) as the size allows."""
+    from pyspark.sql import functions as sf
+
+    _check_methods(methods)
+    if approximate:
+        return propagated_communities(edges, weight)
+    large = large_windows(edges) if approximate is None else []
+    there = sf.col("window").isin(large)
+    chosen = tuple(methods)
 
     def detect(table: pa.Table) -> pa.Table:
-        return _detect(table, weight, methods, k)
+        return _detect(table, weight, chosen, k)
 
-    return lambda edges: edges.groupBy("window").applyInArrow(detect, ddl("communities"))
+    small = edges.where(~there) if large else edges
+    found = small.groupBy("window").applyInArrow(detect, ddl("communities"))
+    return found.unionByName(propagated_communities(edges.where(there), weight)) if large else found
 
 
-def windows_of(settings: GraphSettings, edges: DataFrame, nodes: DataFrame, hops: DataFrame) -> DataFrame:
+def large_windows(edges: DataFrame) -> list[int]:
+    """The windows whose graph is too large for one task."""
+    from pyspark.sql import functions as sf
+
+    ends = edges.select("window", sf.explode(sf.array("a", "b")).alias("node"))
+    sizes = ends.groupBy("window").agg((sf.count("*") / 2).alias("edges"), sf.count_distinct("node").alias("nodes"))
+    large = sizes.where((sf.col("edges") > MOST_EDGES) | (sf.col("edges") * sf.col("nodes") > MOST_WORK))
+    return sorted(row["window"] for row in large.select("window").collect())
+
+
+def windows_of(windows: Sequence[tuple[float, float]], edges: DataFrame, nodes: DataFrame, paths: Paths) -> DataFrame:
     """The table ``windows``: one row a window, also an empty one."""
     from pyspark.sql import functions as sf
 
     spark = edges.sparkSession
-    rows = [(number, *window) for number, window in enumerate(settings.windows())]
+    rows = [(number, *window) for number, window in enumerate(windows)]
     whole = spark.createDataFrame(rows, "window int, start double, end double")
     counted = edges.groupBy("window").agg(sf.count("*").alias("edges"))
     many = nodes.groupBy("window").agg(
         sf.count("*").alias("nodes"),
         (sf.sum(sf.col("clustering").cast("decimal(30,15)")).cast("double") / sf.count("*")).alias("clustering_mean"),
     )
-    reached = (
-        hops.where("hops is not null")
-        .groupBy("window")
-        .agg((sf.sum(sf.col("hops") * sf.col("pairs")) / sf.sum("pairs")).alias("hops_mean"))
-    )
-    joined = whole.join(counted, "window", "left").join(many, "window", "left").join(reached, "window", "left")
+    joined = whole.join(counted, "window", "left").join(many, "window", "left").join(paths.means, "window", "left")
     return joined.fillna(0, ["edges", "nodes"]).select(*names("windows"))
 
 
-def _triangles(degrees: DataFrame) -> Callable[[DataFrame], DataFrame]:
+def _windows(span: tuple[float, float], length: float | None, step: float | None) -> list[tuple[float, float]]:
+    first, last = span
+    if length is None:
+        return [span]
+    found: list[tuple[float, float]] = []
+    while not found or found[-1][1] < last:
+        begin = first + len(found) * (step or length)
+        found.append((begin, begin + length))
+    return found
+
+
+def _check_methods(methods: Sequence[str]) -> None:
+    for method in methods:
+        if method not in METHODS:
+            raise ConfigurationError(f"no method '{method}': write one of {', '.join(METHODS)}")
+
+
+def _triangles(edges: DataFrame, degrees: DataFrame) -> DataFrame:
     """Triangles of every node: each is found once, from its corner with the fewest neighbours."""
     from pyspark.sql import functions as sf
 
-    def count(edges: DataFrame) -> DataFrame:
-        one = degrees.select("window", sf.col("node").alias("a"), sf.col("degree").alias("_one"))
-        two = degrees.select("window", sf.col("node").alias("b"), sf.col("degree").alias("_two"))
-        ranked = edges.select("window", "a", "b").join(one, ["window", "a"]).join(two, ["window", "b"])
-        low = sf.struct(sf.col("_one").alias("d"), sf.col("a").alias("n"))
-        high = sf.struct(sf.col("_two").alias("d"), sf.col("b").alias("n"))
-        aimed = ranked.select("window", sf.least(low, high).alias("u"), sf.greatest(low, high).alias("v"))
-        wedge = aimed.alias("one").join(aimed.alias("two"), ["window", "u"]).where(sf.col("one.v") < sf.col("two.v"))
-        wedge = wedge.select("window", "u", sf.col("one.v").alias("v"), sf.col("two.v").alias("w"))
-        closing = aimed.select("window", sf.col("u").alias("v"), sf.col("v").alias("w"))
-        found = wedge.join(closing, ["window", "v", "w"])
-        corners = found.select("window", sf.explode(sf.array("u.n", "v.n", "w.n")).alias("node"))
-        return corners.groupBy("window", "node").agg(sf.count("*").alias("triangles"))
-
-    return count
+    one = degrees.select("window", sf.col("node").alias("a"), sf.col("degree").alias("_one"))
+    two = degrees.select("window", sf.col("node").alias("b"), sf.col("degree").alias("_two"))
+    ranked = edges.select("window", "a", "b").join(one, ["window", "a"]).join(two, ["window", "b"])
+    low = sf.struct(sf.col("_one").alias("d"), sf.col("a").alias("n"))
+    high = sf.struct(sf.col("_two").alias("d"), sf.col("b").alias("n"))
+    aimed = ranked.select("window", sf.least(low, high).alias("u"), sf.greatest(low, high).alias("v"))
+    wedge = aimed.alias("one").join(aimed.alias("two"), ["window", "u"]).where(sf.col("one.v") < sf.col("two.v"))
+    wedge = wedge.select("window", "u", sf.col("one.v").alias("v"), sf.col("two.v").alias("w"))
+    closing = aimed.select("window", sf.col("u").alias("v"), sf.col("v").alias("w"))
+    found = wedge.join(closing, ["window", "v", "w"])
+    corners = found.select("window", sf.explode(sf.array("u.n", "v.n", "w.n")).alias("node"))
+    return corners.groupBy("window", "node").agg(sf.count("*").alias("triangles"))
 
 
 class _Graph:
@@ -232,7 +286,9 @@ def _centralities(table: pa.Table) -> pa.Table:
             "window": pa.array([graph.window] * many, pa.int32()),
             "node": pa.array(graph.names, pa.string()),
             "closeness": pa.array(closeness, pa.float64()),
+            "closeness_error": pa.array([0.0 if graph.small else None] * many, pa.float64()),
             "betweenness": pa.array(betweenness, pa.float64()),
+            "betweenness_error": pa.array([0.0 if graph.small else None] * many, pa.float64()),
         }
     )
 
@@ -257,6 +313,7 @@ def _hops(table: pa.Table) -> pa.Table:
             "window": pa.array([graph.window] * len(hops), pa.int32()),
             "hops": pa.array(hops, pa.int32()),
             "pairs": pa.array(pairs, pa.int64()),
+            "error": pa.array([0.0] * len(hops), pa.float64()),
         }
     )
 

@@ -271,7 +271,9 @@ def _grid(
             axes = {**common, **{f"parameters.{key}": values for key, values in parameters[name].items()}}
             for values in itertools.product(*axes.values()):
                 chosen = dict(zip(axes, values, strict=True))
-                settings = {"parameters": _under("parameters", chosen)} if analysed else _settings(base, chosen)
+                settings = (
+                    {"parameters": _under("parameters", chosen)} if analysed else _settings(base, chosen, str(name))
+                )
                 yield source, str(name), settings, _shown(chosen, axes)
 
 
@@ -413,10 +415,33 @@ def _parameters(path: Path, name: Any, table: Any, *, analysed: bool) -> dict[st
     return values_of_table(path, "parameters", mine, record)
 
 
-def _settings(base: Path, chosen: dict[str, Any]) -> dict[str, Any]:
+def _settings(base: Path, chosen: dict[str, Any], protocol: str) -> dict[str, Any]:
     settings = {key: value for key, value in chosen.items() if "." not in key}
     settings |= {table: _under(table, chosen) for table in _TABLES}
-    return settings | {"base_file": str(base.absolute()), "paths_file": _digests(base, settings["workload"])}
+    paths = _communities(base, settings["parameters"], protocol)
+    settings["parameters"] |= paths
+    return settings | {
+        "base_file": str(base.absolute()),
+        "paths_file": _digests(base, settings["workload"]),
+        "communities_file": {field: _fingerprint(path) for field, path in paths.items()},
+    }
+
+
+def _communities(base: Path, parameters: dict[str, Any], protocol: str) -> dict[str, str]:
+    """The folders of communities that parameters name, wherever the study is read from."""
+    from hunet.model.parameters import path_fields
+    from hunet.systems import protocol_class
+
+    fields = path_fields(protocol_class(protocol).Parameters)
+    given = {field: parameters.get(field) for field in fields}
+    return {field: str((base / path).absolute()) for field, path in given.items() if path and isinstance(path, str)}
+
+
+@cache
+def _fingerprint(path: str) -> str:
+    from hunet.model.community_files import read_communities
+
+    return read_communities(path).fingerprint
 
 
 def _under(table: str, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -438,6 +463,8 @@ def _portable(settings: dict[str, Any]) -> dict[str, Any]:
     named = {key: value for key, value in settings.items() if not key.endswith("_file")}
     if settings.get("paths_file"):
         named["workload"] = {**named["workload"], **settings["paths_file"]}
+    if settings.get("communities_file"):
+        named["parameters"] = {**named["parameters"], **settings["communities_file"]}
     return named
 
 

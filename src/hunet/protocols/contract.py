@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from hunet.model import Contacts
+    from hunet.model.community_files import CommunityTables
 
 __all__ = [
     "ID_BYTES",
@@ -71,6 +72,8 @@ class Experiment(NamedTuple):
     trial: Callable[[str, dict[str, Any]], dict[str, float]]
     """Runs a protocol by name with these parameters, without messages; gives what its devices observed, summed up.
     With it a baseline can match its parameters to how another protocol fares on these contacts."""
+    communities: Callable[[str], CommunityTables]
+    """Reads a folder of communities that a parameter names."""
 
 
 class Demand(NamedTuple):

@@ -6,13 +6,12 @@ import csv
 import io
 import json
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model.files import file_in_place
 from hunet.report.comparison import Difference, paired_differences
+from hunet.report.html import facts, write_page
 from hunet.report.metrics import Metric
 from hunet.report.study import REPORTED, StudyResults
 from hunet.report.study_figures import study_figures
@@ -58,9 +57,7 @@ def write_report(
         "<h2>What was run, in full</h2>",
         *_names(study),
     ]
-    text = (files("hunet.report") / "pages" / "report.html").read_text("utf-8")
-    with file_in_place(out or folder / "report.html") as place:
-        place.write_text(Template(text).substitute(title=escape(title), body="\n".join(parts)), encoding="utf-8")
+    write_page(out or folder / "report.html", title, parts)
     if latex is not None:
         tables = [results, *(each.matrix() for each in compared)]
         with file_in_place(latex) as place:
@@ -106,7 +103,7 @@ def _told(study: StudyResults) -> str:
     """What was run, at a glance."""
     rows = study.rows
     versions = rows[0]["name"]["result"]["versions"]
-    facts = [
+    told = [
         ("protocols", ", ".join(dict.fromkeys(row["protocol"] for row in rows))),
         *(("contacts", _contacts(study, label)) for label in study.sources()),
         ("workload", "; ".join(dict.fromkeys(_plain(row["name"].get("workload", {})) for row in rows))),
@@ -114,8 +111,7 @@ def _told(study: StudyResults) -> str:
         ("seeds", ", ".join(dict.fromkeys(str(row["seed"]) for row in rows))),
         ("versions", ", ".join(f"{name} {number}" for name, number in versions.items())),
     ]
-    lines = [f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in facts]
-    return f"<table class=facts>{''.join(lines)}</table>"
+    return facts(told)
 
 
 def _contacts(study: StudyResults, label: str) -> str:

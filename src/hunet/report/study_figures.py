@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from hunet.model.files import file_in_place
 from hunet.report.broker_duty import BrokerDuty
 from hunet.report.crowd import MOST_DRAWN
 from hunet.report.figures import STYLES, curve, dots, line, panels
+from hunet.report.html import picture
 from hunet.report.metrics import METRICS
 from hunet.report.study import StudyResults, short
 
@@ -252,6 +252,4 @@ def _figure(path: Path, data: Data, caption: str) -> str:
     csv.writer(text, lineterminator="\n").writerows(data)
     with file_in_place(path.with_suffix(".csv")) as place:
         place.write_text(text.getvalue(), encoding="utf-8")
-    svg = path.with_suffix(".svg").read_text("utf-8")
-    svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1)
-    return f"<figure>{svg}<figcaption>{escape(caption)} Data: {escape(path.name)}.csv</figcaption></figure>"
+    return picture(path.with_suffix(".svg"), caption, f" Data: {path.name}.csv")

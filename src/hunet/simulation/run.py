@@ -15,6 +15,8 @@ import msgspec
 import numpy as np
 
 from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
+from hunet.model.community_files import read_communities
+from hunet.model.parameters import named_paths
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Protocol
 from hunet.protocols.contract import Experiment
@@ -85,8 +87,10 @@ def run(
 
     times = [said.time for said in workload.publications] + [crash.time for crash in crashes]
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
-    given = kind.prepare(chosen, Experiment(contacts, (begin, begin + train * (end - begin)), trial))
+    training = (begin, begin + train * (end - begin))
+    given = kind.prepare(chosen, Experiment(contacts, training, trial, read_communities))
     named = msgspec.to_builtins(given) | {field: getattr(chosen, field) for field in kind.unnamed}
+    named |= {field: read_communities(path).fingerprint for field, path in named_paths(chosen).items()}
     name = {
         "contacts": {"sha256": contacts.fingerprint, "nodes": len(contacts.names), "about": contacts.about},
         "workload": {"sha256": workload.fingerprint, "about": workload.about},

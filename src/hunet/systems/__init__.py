@@ -26,15 +26,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from hunet.model.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
+    from hunet.model.community_files import Found
     from hunet.model.parameters import Parameters
     from hunet.model.workload import WorkloadKind
     from hunet.protocols.contract import Protocol
 
 __all__ = [
     "ANALYSES",
+    "FINDERS",
     "PROTOCOLS",
     "WORKLOADS",
     "Analysis",
+    "Finder",
     "Purpose",
     "Scales",
     "Setting",
@@ -63,6 +66,8 @@ class System(NamedTuple):
     """Kinds of workload (``hunet.model.WorkloadKind``) by name."""
     analyses: Mapping[str, str] = {}
     """What a study can compute from contacts without any device (:class:`Analysis`), by name."""
+    finders: Mapping[str, str] = {}
+    """How the system finds communities on a trace (:class:`Finder`), by name of the method."""
     settings: str = ""
     """A function from :class:`Scales` to a list of :class:`Setting`: what to try on an unknown crowd."""
     claims: str = ""
@@ -101,6 +106,17 @@ class Analysis(NamedTuple):
 
     parameters: type[Parameters]
     compute: Callable[[Any, Any], dict[str, Any]]
+    """A function of (contacts, parameters)."""
+
+
+class Finder(NamedTuple):
+    """A way to find communities on a trace, with what belongs to them."""
+
+    parameters: type[Parameters]
+    """Those of the protocol."""
+    fields: tuple[str, ...]
+    """The parameters on which communities depend."""
+    find: Callable[[Any, Any], Found]
     """A function of (contacts, parameters)."""
 
 
@@ -218,6 +234,8 @@ WORKLOADS: Mapping[str, WorkloadKind] = _Registry("workloads")
 """Kinds of workload by name."""
 ANALYSES: Mapping[str, Analysis] = _Registry("analyses")
 """Analyses by name."""
+FINDERS: Mapping[str, Finder] = _Registry("finders")
+"""Ways to find communities by name."""
 
 
 def protocol_class(name: str) -> type[Protocol]:

@@ -139,6 +139,7 @@ class Mops(PlainDevice):
 
     def __init__(self, node: int, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
+        assert not isinstance(parameters.closeness, str)
         self.settle(parameters.closeness or ())
         self.training = False
         self.lists: dict[int, InterestList] = {}

@@ -64,6 +64,7 @@ class Overlay(PlainDevice):
         super().__init__(node, parameters, driver, rng)
         self.community, self.brokers, self.depth = {node}, set[int](), 1
         self.all_brokers: set[int] = set()
+        assert not isinstance(parameters.communities, str)
         for known in parameters.communities or ():
             self.all_brokers |= set(known.brokers)
             if node in (*known.members, *known.guests):

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 
 import hunet.systems.socio_aware_overlay
 from hunet import Contacts, HunetError, write_contacts
+from hunet.graphs.figures import graph_figures
 from hunet.model import from_mapping
 from hunet.pipeline.study_plan import read_study
-from hunet.systems.socio_aware_overlay.community_study import COMMUNITIES, graph_figures
+from hunet.systems.socio_aware_overlay.community_study import COMMUNITIES
 from tests.strategies import crowds
 
 

@@ -51,6 +51,9 @@ SYSTEM = System(
     workloads={
         "intervals": "hunet.systems.mops.workload:INTERVALS",
     },
+    finders={
+        "mops": "hunet.systems.mops.finder:FINDER",
+    },
     settings="hunet.systems.mops:settings",
     claims="hunet.systems.mops.claims:sections",
 )

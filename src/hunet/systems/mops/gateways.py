@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hunet.model import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hunet.systems.mops.closeness_graph import ClosenessGraph
     from hunet.systems.mops.communities import Communities
@@ -36,18 +36,30 @@ def betweenness(graph: ClosenessGraph, here: Sequence[Node], there: Sequence[Nod
     return _shares(graph, here, label_of, pull).get(1, {})
 
 
+def all_betweenness(graph: ClosenessGraph, groups: Communities) -> Iterator[tuple[Node, Node, Node, float]]:
+    """Eq. 7 for all pairs of communities: the label of one, that of the other, a gateway between them, its b."""
+    for label, other, shares in _all_shares(graph, groups):
+        for node, share in shares.items():
+            yield label, other, node, share
+
+
 def brokers(graph: ClosenessGraph, groups: Communities, pruning: float) -> dict[Node, tuple[Node, ...]]:
     """For every broker, the labels of the communities that it bridges to, after pruning at B (section IV.D)."""
+    bridges: dict[Node, list[Node]] = {}
+    for _, other, shares in _all_shares(graph, groups):
+        for node, share in shares.items():
+            betters = sum(better for better in shares.values() if better > share)
+            if not betters or betters < pruning:
+                bridges.setdefault(node, []).append(other)
+    return {node: tuple(labels) for node, labels in sorted(bridges.items())}
+
+
+def _all_shares(graph: ClosenessGraph, groups: Communities) -> Iterator[tuple[Node, Node, dict[Node, float]]]:
     label_of = {node: label for label, group in groups.items() for node in group}
     pull = {node: _pull(graph, node, group) for group in groups.values() for node in group}
-    bridges: dict[Node, list[Node]] = {}
-    for group in groups.values():
+    for label, group in groups.items():
         for other, shares in sorted(_shares(graph, group, label_of, pull).items()):
-            for node, share in shares.items():
-                betters = sum(better for better in shares.values() if better > share)
-                if not betters or betters < pruning:
-                    bridges.setdefault(node, []).append(other)
-    return {node: tuple(labels) for node, labels in sorted(bridges.items())}
+            yield label, other, shares
 
 
 def _shares(

@@ -8,14 +8,14 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from hunet.model import Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
+from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
 from hunet.protocols.carrier import Seen
 from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import Learner, Neighbourhood
-from hunet.systems.mops.parameters import MopsParameters, Table, prepared
-from hunet.systems.mops.structure import Structure, structure_of
+from hunet.systems.mops.parameters import MopsParameters, Table, prepared, with_tables
+from hunet.systems.mops.structure import Standings, Structure, structure_of
 from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
 
 if TYPE_CHECKING:
@@ -45,12 +45,15 @@ class Mops(WeightedCarrier):
     """Send inside your community, collect for it outside, by weight."""
 
     Parameters: ClassVar[type[Parameters]] = MopsParameters
-    unnamed: ClassVar[frozenset[str]] = frozenset({"closeness", "later"})
+    unnamed: ClassVar[frozenset[str]] = frozenset({"closeness", "communities", "later"})
 
     def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.book = InterestBook(node, parameters.alpha, parameters.default_weight)
-        self.structure = self._made_of(parameters.closeness or ())
+        closeness, known = parameters.closeness or (), parameters.communities
+        if isinstance(closeness, str) or isinstance(known, str):
+            raise ConfigurationError("folders of closeness and communities are for simulations: leave them out")
+        self.structure = self._made_of(closeness, known)
         self.book.place(self.structure)
         self.standing: dict[Node, LocalStanding] = {}
         """What neighbours have told of themselves."""
@@ -66,7 +69,7 @@ class Mops(WeightedCarrier):
 
     @classmethod
     def prepare(cls, parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
-        return prepared(parameters, experiment.contacts, experiment.training)
+        return prepared(with_tables(parameters, experiment), experiment.contacts, experiment.training)
 
     @property
     def community(self) -> Node:
@@ -122,9 +125,9 @@ class Mops(WeightedCarrier):
         self._tell_role()
         self._greet_neighbours(now)
 
-    def _made_of(self, table: Table) -> Structure:
+    def _made_of(self, table: Table, known: Standings | None = None) -> Structure:
         p = self.parameters
-        return structure_of(table, p.threshold, p.hops, p.pruning)
+        return structure_of(table, p.threshold, p.hops, p.pruning, known)
 
     def _learner(self) -> Learner:
         p = self.parameters

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from hunet.model import about
+from hunet.model import Node, about
 from hunet.protocols.carrier import BufferParameters
 from hunet.systems.mops.closeness_graph import closeness_table, mean_separations
 from hunet.systems.mops.contact_history import Edges
+from hunet.systems.mops.structure import Standings
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
+    from hunet.protocols.contract import Experiment
 
 Table = tuple[tuple[int, int, float], ...]
 """Rows of (node, node, closeness)."""
@@ -50,7 +52,18 @@ class MopsParameters(BufferParameters, frozen=True):
         Annotated[float, about("how far back a new structure looks; none: as long as training", unit="s", gt=0)] | None
     ) = None
     closeness: (
-        Annotated[Table, about("closeness of pairs, if known in advance; none: of the training phase")] | None
+        Annotated[
+            str | Table,
+            about("closeness of pairs: a folder of hunet trace pairs or communities; none: of training", path=True),
+        ]
+        | None
+    ) = None
+    communities: (
+        Annotated[
+            str | Standings,
+            about("communities and brokers: a folder of hunet trace communities; none: of the closeness", path=True),
+        ]
+        | None
     ) = None
     later: Annotated[
         tuple[tuple[float, Table], ...], about("tables that replace it, each from a time on; made by relearn")
@@ -59,6 +72,8 @@ class MopsParameters(BufferParameters, frozen=True):
     def __post_init__(self) -> None:
         if self.learning == "exchange" and self.sigma is None:
             raise ValueError("learning by exchange needs sigma: no device knows the mean separation of all")
+        if self.learning == "exchange" and self.communities is not None:
+            raise ValueError("learning by exchange finds communities by itself: leave them out")
 
 
 def prepared(parameters: MopsParameters, contacts: Contacts, training: tuple[float, float]) -> MopsParameters:
@@ -70,15 +85,39 @@ def prepared(parameters: MopsParameters, contacts: Contacts, training: tuple[flo
     begin, end = training
     if parameters.closeness is not None or begin == end or parameters.learning == "exchange":
         return parameters
-
-    def table(start: float, finish: float) -> Table:
-        return closeness_table(mean_separations(contacts, start, finish, parameters.edges), parameters.sigma)
-
     later: list[tuple[float, Table]] = []
     if parameters.relearn:
         window = parameters.window or end - begin
         now = end + parameters.relearn
         while now < contacts.span[1]:
-            later.append((now, table(max(begin, now - window), now)))
+            later.append((now, closeness_of(contacts, (max(begin, now - window), now), parameters)))
             now += parameters.relearn
-    return msgspec.structs.replace(parameters, closeness=table(begin, end), later=tuple(later))
+    first = closeness_of(contacts, (begin, end), parameters)
+    return msgspec.structs.replace(parameters, closeness=first, later=tuple(later))
+
+
+def closeness_of(contacts: Contacts, window: tuple[float, float], parameters: MopsParameters) -> Table:
+    """How close pairs were in a window of time."""
+    return closeness_table(mean_separations(contacts, *window, parameters.edges), parameters.sigma)
+
+
+def with_tables(parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
+    """The same with tables in the place of the folders that it names."""
+    names, given = experiment.contacts.names, msgspec.structs.asdict(parameters)
+    found: dict[str, Any] = {}
+    if isinstance(parameters.communities, str):
+        tables = experiment.communities(parameters.communities)
+        members, closeness, gateways = tables.of("mops", names)
+        found = tables.settings_of("mops", given, msgspec.structs.asdict(MopsParameters()))
+        label = {member.community: member.node for member in members if member.handle}
+        bridges: dict[Node, list[Node]] = {}
+        for each in gateways:
+            if each.broker:
+                bridges.setdefault(each.node, []).append(label[each.other])
+        rows = [(each.node, label[each.community], tuple(sorted(bridges.get(each.node, ())))) for each in members]
+        found = {**found, "communities": tuple(rows)}
+        if parameters.closeness is None:
+            found["closeness"] = tuple(closeness)
+    if isinstance(parameters.closeness, str):
+        found["closeness"] = tuple(experiment.communities(parameters.closeness).closeness_among(names))
+    return msgspec.structs.replace(parameters, **found) if found else parameters

@@ -27,10 +27,16 @@ if TYPE_CHECKING:
 class Structure:
     """Communities by label, and who bridges them."""
 
-    def __init__(self, graph: ClosenessGraph, groups: Communities, pruning: float) -> None:
+    def __init__(
+        self,
+        graph: ClosenessGraph,
+        groups: Communities,
+        pruning: float,
+        bridges: dict[Node, tuple[Node, ...]] | None = None,
+    ) -> None:
         self.graph = graph
         self.communities = groups
-        self.brokers = brokers(graph, groups, pruning)
+        self.brokers = brokers(graph, groups, pruning) if bridges is None else bridges
         self._label = {node: label for label, group in groups.items() for node in group}
         self._ways: dict[tuple[Node, Node], tuple[Node, ...]] = {}
 
@@ -54,8 +60,27 @@ class Structure:
         return self._ways[one, two]
 
 
+Standings = tuple[tuple[Node, Node, tuple[Node, ...]], ...]
+"""Rows of (node, label of its community, labels of the communities for which it is a broker)."""
+
+
 @lru_cache(64)
-def structure_of(table: ClosenessTable, threshold: float = 0.5, hops: int = 2, pruning: float = 0.8) -> Structure:
-    """The structure of a whole network, made once for all devices that were given the same table."""
+def structure_of(
+    table: ClosenessTable,
+    threshold: float = 0.5,
+    hops: int = 2,
+    pruning: float = 0.8,
+    known: Standings | None = None,
+) -> Structure:
+    """The structure of a whole network, made once for all devices that were given the same table.
+
+    Communities and brokers are not worked out if they are known.
+    """
     graph = ClosenessGraph(table, hops=hops, floor=threshold)
-    return Structure(graph, communities(graph, graph.nodes, threshold), pruning)
+    if known is None:
+        return Structure(graph, communities(graph, graph.nodes, threshold), pruning)
+    groups: dict[Node, list[Node]] = {}
+    for node, label, _ in sorted(known):
+        groups.setdefault(label, []).append(node)
+    bridges = {node: labels for node, _, labels in sorted(known) if labels}
+    return Structure(graph, {label: tuple(groups[label]) for label in sorted(groups)}, pruning, bridges)

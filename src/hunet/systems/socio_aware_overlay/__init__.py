@@ -59,6 +59,10 @@ SYSTEM = System(
     analyses={
         "communities": "hunet.systems.socio_aware_overlay.community_study:COMMUNITIES",
     },
+    finders={
+        "simple": "hunet.systems.socio_aware_overlay.finder:SIMPLE",
+        "k-clique": "hunet.systems.socio_aware_overlay.finder:K_CLIQUE",
+    },
     settings="hunet.systems.socio_aware_overlay:settings",
     claims="hunet.systems.socio_aware_overlay.claims:sections",
 )

@@ -15,7 +15,10 @@ from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, fa
 from hunet.systems.socio_aware_overlay.detection import agreed, detect
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hunet.model import Contacts, NodeSet
+    from hunet.model.community_files import Member
     from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 
 Hop = Literal["met", "familiar"]
@@ -53,6 +56,26 @@ def freeze(
         chosen = brokers(graph, centrality, single)
         found.append(FrozenCommunity(_rising(community), _rising(chosen), max(1, farthest(graph, chosen))))
     return tuple(found)
+
+
+def thawed(found: Sequence[Member]) -> tuple[FrozenCommunity, ...]:
+    """The communities that a table has, largest first, as :func:`freeze` gave them.
+
+    >>> from hunet.model.community_files import Member
+    >>> thawed([Member(0, 2, True, True, 1), Member(0, 5, False, False, 1)])
+    (FrozenCommunity(members=(2, 5), brokers=(2,), depth=1, guests=()),)
+    """
+    by_number: dict[int, list[Member]] = {}
+    for member in sorted(found):
+        by_number.setdefault(member.community, []).append(member)
+    return tuple(
+        FrozenCommunity(
+            tuple(member.node for member in group),
+            tuple(member.node for member in group if member.broker),
+            group[0].depth,
+        )
+        for group in by_number.values()
+    )
 
 
 def with_loners(communities: tuple[FrozenCommunity, ...], nodes: int) -> tuple[FrozenCommunity, ...]:

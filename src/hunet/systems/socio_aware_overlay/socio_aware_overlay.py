@@ -5,7 +5,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
 from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest, graph_of
-from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, with_loners
+from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.packets import (
     BrokerNews,
@@ -62,7 +62,13 @@ class OverlayParameters(DetectionParameters, frozen=True):
     buffer: Annotated[int, about("messages that a device can hold; none is unlimited", unit="messages")] | None = None
     max_hops: Annotated[int, about("a copy that has come this far is not stored; none is no limit", ge=1)] | None = None
     evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
-    communities: Annotated[tuple[FrozenCommunity, ...], about("frozen: the communities, largest first")] | None = None
+    communities: (
+        Annotated[
+            str | tuple[FrozenCommunity, ...],
+            about("frozen: a folder of hunet trace communities; none: found on the whole trace", path=True),
+        ]
+        | None
+    ) = None
 
 
 class Place(NamedTuple):
@@ -83,24 +89,37 @@ class SocioAwareOverlay(Carrier):
 
     @classmethod
     def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
-        if parameters.mode == "online" or parameters.communities is not None:
+        contacts, given = experiment.contacts, parameters.communities
+        if parameters.mode == "online":
+            if isinstance(given, str):
+                raise ConfigurationError("a folder of communities is for mode frozen: set mode too")
             return parameters
-        contacts = experiment.contacts
-        known = freeze(
-            contacts,
-            parameters,
-            hop=parameters.hop,
-            centrality=parameters.centrality,
-            single=not parameters.broker_group,
-        )
+        settings: dict[str, Any] = {}
+        if isinstance(given, str):
+            tables = experiment.communities(given)
+            known = thawed(tables.of(parameters.algorithm, contacts.names).members)
+            plain, defaults = msgspec.structs.asdict(parameters), msgspec.structs.asdict(OverlayParameters())
+            settings = tables.settings_of(parameters.algorithm, plain, defaults)
+        elif given is not None:
+            return parameters
+        else:
+            known = freeze(
+                contacts,
+                parameters,
+                hop=parameters.hop,
+                centrality=parameters.centrality,
+                single=not parameters.broker_group,
+            )
         if parameters.default_community:
             known = with_loners(known, len(contacts.names))
-        return msgspec.structs.replace(parameters, communities=known)
+        return msgspec.structs.replace(parameters, **settings, communities=known)
 
     def __init__(self, node: Node, parameters: OverlayParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)  # type: ignore[arg-type]
         if parameters.mode == "frozen" and parameters.communities is None:
             raise ConfigurationError("mode frozen needs communities: give them, or simulate on a trace to find them")
+        if isinstance(parameters.communities, str):
+            raise ConfigurationError("a folder of communities is for simulations: give the communities themselves")
         self.place = Place(1 << node)
         self.view = LocalCommunity(node, parameters)
         self.directory = BrokerDirectory()
