@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
@@ -17,6 +18,10 @@ import pytest
 
 import hunet
 from hunet import Contacts, write_contacts
+from hunet.pipeline.analysis import analyse_graph, analyse_pairs, open_trace
+from hunet.pipeline.importing import import_trace
+from hunet.pipeline.pairs import PairSettings
+from hunet.pipeline.social_graph import GraphSettings
 from hunet.pipeline.studies import run_study
 from hunet.pipeline.study_plan import read_study
 from tests.pipeline.conftest import Cluster
@@ -27,9 +32,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STUDY = """
-contacts = "trace.csv"
+contacts = ["trace.csv", "viewfs://hunet/store/trace"]
 protocol = ["push", "pull"]
-repetitions = 12
+repetitions = 8
 [parameters]
 buffer = [5, 50]
 [workload]
@@ -49,6 +54,7 @@ from pathlib import Path
 from hunet.pipeline.session import spark_session
 from hunet.pipeline.studies import run_study
 from hunet.pipeline.study_plan import read_study
+from tests.pipeline.test_cluster import mount, stages
 
 master, store, plan, *places = sys.argv[1:]
 
@@ -60,8 +66,9 @@ def where(batches):
         seen = f"{hunet.__file__} {Path(plan).exists()}"
         yield pa.RecordBatch.from_arrays([pa.array([seen])], names=["seen"])
 
-mount = {"spark.hadoop.fs.viewfs.mounttable.hunet.link./store": Path(store).as_uri()}
-spark = spark_session(master, memory="600m", options={"spark.executor.cores": "1", **mount})
+spark = spark_session(master, memory="600m", options={"spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"})
+mount(spark, Path(store))
+stages(spark, "viewfs://hunet/store")
 for place in places:
     done = run_study(spark, read_study(Path(plan)), place)
     print(done.runs, done.failed)
@@ -69,12 +76,29 @@ print("workers:", spark.range(0, 1, 1, 1).mapInArrow(where, "seen string").first
 """
 
 
+def meetings(step: int) -> Contacts:
+    met = ((str(i % 9), str((i * step + 2) % 9), 10.0 * i, 10.0 * i + 25) for i in range(60))
+    return Contacts.from_records([each for each in met if each[0] != each[1]])
+
+
+def mount(spark: SparkSession, store: Path) -> None:
+    """Let Spark, and nothing else, know the folder as viewfs://hunet/store."""
+    spark.conf.set("fs.viewfs.mounttable.hunet.link./store", store.as_uri())
+
+
+def stages(spark: SparkSession, store: str) -> None:
+    """Import the log in the store, then measure its pairs and its graph."""
+    import_trace(spark, f"{store}/log.csv", f"{store}/trace")
+    trace = open_trace(spark, f"{store}/trace")
+    analyse_pairs(trace, f"{store}/pairs", PairSettings(trace.span))
+    analyse_graph(trace, f"{store}/graph", GraphSettings(trace.span))
+
+
 @pytest.fixture(scope="module")
 def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The driver's folder, with a study and what it reads."""
     folder = tmp_path_factory.mktemp("driver")
-    met = ((str(i % 9), str((i * 5 + 2) % 9), 10.0 * i, 10.0 * i + 25) for i in range(60))
-    write_contacts(Contacts.from_records([each for each in met if each[0] != each[1]]), folder / "trace.csv")
+    write_contacts(meetings(5), folder / "trace.csv")
     (folder / "members.txt").write_text("".join(f"{node} {node % 3}\n" for node in range(30)))
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     return folder
@@ -97,11 +121,13 @@ def cluster(mine: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cl
 @pytest.fixture
 def driver(cluster: Cluster, mine: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A driver in a process of its own: it must not share the Java of this one."""
+    write_contacts(meetings(4), tmp_path / "log.csv")
+    packages = (Path(__file__).parents[2], Path(hunet.__file__).parents[1])
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
     given = [cluster.url, tmp_path, mine / "study.toml", mine / "out", "viewfs://hunet/store/out"]
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-c", DRIVER, *map(str, given)],
-        env=environment | {"TMPDIR": str(mine)},
+        env=environment | {"TMPDIR": str(mine), "PYTHONPATH": os.pathsep.join(map(str, packages))},
         cwd=mine,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -118,11 +144,15 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def rows(table: Path) -> list[dict[str, Any]]:
+    return sorted(pq.read_table(table).to_pylist(), key=str)
+
+
 @pytest.mark.slow
 def test_a_study_with_a_killed_worker(
     spark: SparkSession, cluster: Cluster, driver: subprocess.Popen[str], mine: Path, tmp_path: Path
 ) -> None:
-    """One worker and its executor die when some runs are done; the study ends complete, with the same bytes."""
+    """Import, pairs, graph, and a study of which one worker and its executor see half: the same as locally."""
     some = threading.Event()
     while driver.poll() is None and not some.wait(0.05):
         if len(list((mine / "out").glob("runs/*/*.parquet"))) >= 3:
@@ -135,12 +165,16 @@ def test_a_study_with_a_killed_worker(
     assert "hunet.zip" in package, "executors use the package that was sent to them"
     assert seen == "False", "what the driver reads does not exist for executors"
     assert told.startswith("96 []\n96 []\n")
+    # At the URI there are the tables that are made locally.
+    local = mine / "store"
+    local.mkdir()
+    shutil.copy(tmp_path / "log.csv", local)
+    stages(spark, str(local))
+    for table in ("trace/contacts", "trace/nodes", "trace/rejected", "pairs/pairs", "pairs/laws", "graph/edges"):
+        assert rows(tmp_path / f"{table}.parquet") == rows(local / f"{table}.parquet"), table
+    mount(spark, tmp_path)
     here = run_study(spark, read_study(mine / "study.toml"), mine / "local")
     assert (here.runs, here.failed) == (96, [])
     assert contents(mine / "out") == contents(mine / "local")
-    # At the URI there are the same rows.
-    store = tmp_path / "out"
     for table in ("runs", "summary.parquet"):
-        rows = pq.read_table(store / table).to_pylist()
-        expected = pq.read_table(mine / "local" / table).to_pylist()
-        assert sorted(rows, key=str) == sorted(expected, key=str)
+        assert rows(tmp_path / "out" / table) == rows(mine / "local" / table)
