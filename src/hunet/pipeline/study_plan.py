@@ -320,9 +320,9 @@ def _axes_of_contacts(sources: list[Source]) -> list[dict[str, Any]]:
 def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[str], str | None]) -> list[Source]:
     sources = []
     for name in values_of(path, "contacts", given.get("contacts", [])):
-        file = str(name) if is_uri(str(name)) else str((base / str(name)).absolute())
+        file = str(name) if is_uri(str(name)) else str(base / str(name))
         label = Path(file).name.split(".")[0] or str(name)
-        sources.append(Source(label, file, hash_of(file)))
+        sources.append(Source(label, file if is_uri(file) else str(Path(file).absolute()), hash_of(file)))
     worlds = given.get("world", [])
     for world in worlds if isinstance(worlds, list) else [worlds]:
         if not isinstance(world, dict) or "name" not in world:
