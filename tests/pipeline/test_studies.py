@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from hunet.pipeline.study_plan import Run
     from hunet.pipeline.study_run import Outcome
+    from tests.pipeline.conftest import Connect
 
 SMALL = """
 contacts = "trace.csv"
@@ -289,6 +290,25 @@ def test_a_study_at_a_uri(spark: SparkSession, folder: Path) -> None:
         run_study(spark, read_study(plan(folder, SMALL)), uri)
     with pytest.raises(ConfigurationError, match="tables = true needs a folder of this machine"):
         run_study(spark, read_study(plan(folder, f"tables = true\n{SMALL}")), uri)
+
+
+CLIENT = """
+import sys
+from pathlib import Path
+from hunet.pipeline.studies import run_study
+from hunet.pipeline.study_plan import read_study
+done = run_study(spark, read_study(Path(sys.argv[1])), Path(sys.argv[2]))
+print(done.runs, done.failed)
+"""
+
+
+@pytest.mark.slow
+def test_a_study_on_spark_connect(spark: SparkSession, connect_server: Connect, folder: Path) -> None:
+    """The trace travels to the server, and the results come back from it."""
+    path = plan(folder, SMALL)
+    run_study(spark, read_study(path), folder / "here")
+    assert connect_server.run(CLIENT, path, folder / "there") == "9 []\n"
+    assert contents(folder / "there") == contents(folder / "here")
 
 
 DRIVER = """
