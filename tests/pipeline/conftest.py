@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -48,6 +49,19 @@ def spark() -> Iterator[SparkSession]:
     stop_spark()
 
 
+HIDE = """
+import os, sys
+HIDDEN = tuple(os.environ["HUNET_TEST_HIDDEN"].split(os.pathsep))
+
+def refuse(event, args):
+    if event in ("open", "os.listdir", "os.scandir") and str(args[0]).startswith(HIDDEN):
+        raise FileNotFoundError(2, "hidden from the workers", args[0])
+
+sys.addaudithook(refuse)
+"""
+"""Where mounts are not allowed: what the Python of a worker is shown of the driver's folders."""
+
+
 def spark_environment() -> dict[str, str]:
     """For programs of Spark's own on loopback: nothing of the session of this process."""
     from hunet.pipeline.java import find_java, java_home
@@ -58,13 +72,16 @@ def spark_environment() -> dict[str, str]:
 
 
 def start_spark_program(
-    program: str, words: list[str], environment: dict[str, str], folder: Path, awaited: str
+    program: str, words: list[str], environment: dict[str, str], folder: Path, awaited: str, inside: Sequence[str] = ()
 ) -> tuple[subprocess.Popen[str], str]:
-    """Start it in a process group of its own, and wait for the line of its log that says it is there."""
+    """Start it in a process group of its own, and wait for the line of its log that says it is there.
+
+    ``inside`` is a command that runs it, if any.
+    """
     import pyspark
 
     process = subprocess.Popen(
-        [Path(pyspark.__file__).parent / "bin" / program, *words],
+        [*inside, Path(pyspark.__file__).parent / "bin" / program, *words],
         env=environment,
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -84,28 +101,46 @@ def start_spark_program(
 
 
 class Cluster:
-    """A standalone Spark cluster on loopback: a master and workers, each a process of its own."""
+    """A standalone Spark cluster on loopback: a master and workers, each a process of its own.
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    The folders of the driver do not exist for the workers: each has a mount namespace in which they are empty. Where
+    that is not allowed, ``isolation`` says so, and their Python refuses to open them.
+    """
+
+    def __init__(self, folder: Path, workers: int, hidden: list[Path]) -> None:
         self._folder = folder
-        self._environment = spark_environment() | {"SPARK_WORKER_DIR": str(folder / "work")}
+        self._environment = spark_environment()
+        self._environment.pop("PYTHONPATH", None)
         self._processes: list[subprocess.Popen[str]] = []
-        master, found = self._start("master.Master", ["--port", "0", "--webui-port", "0"], "Starting Spark master at ")
+        _, found = self._start("master.Master", ["--port", "0", "--webui-port", "0"], "Starting Spark master at ")
         self.url = found.split("Starting Spark master at ")[1].strip()
+        shell = 'while [ "$1" != -- ]; do mount -t tmpfs none "$1" || exit 1; shift; done; shift; exec "$@"'
+        inside = ["unshare", "--mount", *(["--map-root-user"] if os.getuid() else []), "sh", "-c", shell, "sh"]
+        self._inside = [*inside, *map(str, hidden), "--"]
+        allowed = shutil.which("unshare") and not subprocess.call([*self._inside, "true"], stderr=subprocess.DEVNULL)
+        self.isolation = "mount namespaces" if allowed else "an audit hook in Python: mounts are not allowed here"
+        if not allowed:
+            self._inside = []
+            (folder / "sitecustomize.py").write_text(HIDE, encoding="utf-8")
+            self._environment |= {
+                "PYTHONPATH": str(folder),
+                "HUNET_TEST_HIDDEN": os.pathsep.join(map(str, hidden)),
+            }
+        options = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
         self.workers = [
             self._start(
                 "worker.Worker",
-                ["--cores", "1", "--memory", "1g", "--webui-port", "0", self.url],
+                [*options, "--work-dir", str(folder / f"work-{n}"), self.url],
                 "Successfully registered",
             )[0]
-            for _ in range(workers)
+            for n in range(workers)
         ]
-        del master
 
     def _start(self, kind: str, options: list[str], awaited: str) -> tuple[subprocess.Popen[str], str]:
         """Start a part of the cluster, and wait for the line that says it is there."""
         words = [f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *options]
-        process, line = start_spark_program("spark-class", words, self._environment, self._folder, awaited)
+        inside = self._inside if kind == "worker.Worker" else []
+        process, line = start_spark_program("spark-class", words, self._environment, self._folder, awaited, inside)
         self._processes.append(process)
         return process, line
 
@@ -119,15 +154,6 @@ class Cluster:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster(tmp_path_factory.mktemp("cluster"), workers=2)
-    try:
-        yield made
-    finally:
-        made.stop()
 
 
 class Connect:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import signal
 import statistics
 import subprocess
@@ -19,13 +18,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from hunet import Contacts, make_workload, run, write_contacts
-from hunet.model import HunetError, InputError, OutputError
+from hunet.model import ConfigurationError, HunetError, InputError, OutputError
 from hunet.model.intervals import Interval, student_t
+from hunet.model.run_files import read_runs
+from hunet.pipeline import studies
+from hunet.pipeline.session import ATTEMPTS
 from hunet.pipeline.studies import run_study
 from hunet.pipeline.study_plan import read_study
+from hunet.pipeline.study_results import runs_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
+
+    from hunet.pipeline.study_plan import Run
+    from hunet.pipeline.study_run import Outcome
+    from tests.pipeline.conftest import Connect
 
 SMALL = """
 contacts = "trace.csv"
@@ -230,11 +239,76 @@ def test_worlds_and_tables(spark: SparkSession, folder: Path) -> None:
     """
     study, out = read_study(plan(folder, text)), folder / "out"
     assert run_study(spark, study, out).failed == []
-    assert len(list((out / "worlds").iterdir())) == 4
     kept = [path for path in (out / "tables").iterdir() if (path / "deliveries.parquet").exists()]
     assert len(kept) == 4
     labels = pq.read_table(out / "summary.parquet").column("contacts").to_pylist()
     assert labels == ["waypoint nodes=8", "waypoint nodes=12"]
+
+
+def test_a_run_that_ends_its_process_fails_alone(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = read_study(plan(folder, SMALL.replace("repetitions = 3", "repetitions = 20")))
+    victim, whole = study.runs()[30].key, studies._do_task
+
+    def deadly(runs: list[Run], archive: str) -> Iterator[Outcome]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        if context.attemptNumber() < ATTEMPTS - 1 and victim in [run.key for run in runs]:
+            os._exit(1)
+        yield from whole(runs, archive)
+
+    monkeypatch.setattr(studies, "_do_task", deadly)
+    done = run_study(spark, study, folder / "out")
+    assert [failure.split(": ")[:2] for failure in done.failed] == [[victim, "the process that ran it died 3 times"]]
+    assert len(list((folder / "out").glob("runs/*/*.parquet"))) == 59
+    monkeypatch.undo()
+    again = run_study(spark, study, folder / "out")
+    assert (again.skipped, again.failed) == (59, [])
+    assert not list((folder / "out").glob("failed/*/*"))
+
+
+def test_a_study_at_a_uri(spark: SparkSession, folder: Path) -> None:
+    """Rows, summary and resuming as in a folder; a copy of it is a folder for reports."""
+    spark.conf.set("fs.viewfs.mounttable.studies.link./store", folder.as_uri())
+    text = SMALL.replace("topics = 2", "topics = 2\ninterests = [1, 5]")
+    study, uri = read_study(plan(folder, text)), "viewfs://studies/store/there"
+    here, there = run_study(spark, study, folder / "here"), run_study(spark, study, uri)
+    assert (there.runs, there.skipped, there.failed) == (18, 0, here.failed)
+    assert there.summary.to_pylist() == here.summary.to_pylist()
+    assert read_runs(folder / "there") == read_runs(folder / "here")
+    assert pq.read_table(folder / "there" / "summary.parquet").to_pylist() == here.summary.to_pylist()
+    again = run_study(spark, study, uri)
+    assert (again.skipped, len(again.failed)) == (9, 9)
+    assert again.summary.to_pylist() == here.summary.to_pylist()
+    runs = runs_of(spark, uri)
+    assert runs is not None
+    assert runs.count() == 18
+    with pytest.raises(OutputError, match="belongs to another study"):
+        run_study(spark, read_study(plan(folder, SMALL)), uri)
+    with pytest.raises(ConfigurationError, match="tables = true needs a folder of this machine"):
+        run_study(spark, read_study(plan(folder, f"tables = true\n{SMALL}")), uri)
+
+
+CLIENT = """
+import sys
+from pathlib import Path
+from hunet.pipeline.studies import run_study
+from hunet.pipeline.study_plan import read_study
+done = run_study(spark, read_study(Path(sys.argv[1])), Path(sys.argv[2]))
+print(done.runs, done.failed)
+"""
+
+
+@pytest.mark.slow
+def test_a_study_on_spark_connect(spark: SparkSession, connect_server: Connect, folder: Path) -> None:
+    """The trace travels to the server, and the results come back from it."""
+    path = plan(folder, SMALL)
+    run_study(spark, read_study(path), folder / "here")
+    assert connect_server.run(CLIENT, path, folder / "there") == "9 []\n"
+    assert contents(folder / "there") == contents(folder / "here")
 
 
 DRIVER = """
@@ -281,8 +355,8 @@ def test_a_stopped_study_goes_on(spark: SparkSession, folder: Path, how: signal.
     assert (done.runs, done.failed) == (48, [])
     assert done.skipped >= there
     assert not list(out.rglob("*.partial"))
-    assert pq.read_table(out / "summary.parquet").column("runs").to_pylist() == [8] * 6
-    shutil.rmtree(out)
+    run_study(spark, study, folder / "whole")
+    assert contents(out) == contents(folder / "whole")
 
 
 @pytest.mark.parametrize(

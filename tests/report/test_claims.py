@@ -160,7 +160,7 @@ def save(folder: Path, runs: list[dict[str, Any]]) -> None:
         place = folder / "runs" / f"protocol={one.pop('protocol')}"
         place.mkdir(parents=True, exist_ok=True)
         plain = {key: json.dumps(value) if isinstance(value, dict) else value for key, value in one.items()}
-        pq.write_table(pa.Table.from_pylist([plain]), place / f"{number}.parquet")
+        pq.write_table(pa.Table.from_pylist([plain | {"key": str(number)}]), place / f"{number}.parquet")
 
 
 def test_studies_are_read_and_the_page_is_written(tmp_path: Path) -> None:

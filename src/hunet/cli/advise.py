@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hunet.cli.options import SparkMaster
+from hunet.cli.options import ResultsFolder, SparkMaster
 from hunet.cli.progress import progress_of_runs
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ _RUNS, _QUICK_RUNS = 5, 3
 
 def advise(
     contacts: Annotated[
-        Path, typer.Argument(metavar="CONTACTS", help="A contact table, The ONE's events, or the folder of an import.")
+        str,
+        typer.Argument(
+            metavar="CONTACTS", help="A contact table, The ONE's events, or the folder of an import (also a URI)."
+        ),
     ],
     ratio: Annotated[float, typer.Option(help="Share of (publication, subscriber) pairs to be served in time.")] = 0.8,
     within: Annotated[str, typer.Option(metavar="DELAY", help="In time means within: 90s, 30min, 6h, 2d.")] = "6h",
@@ -33,7 +37,7 @@ def advise(
     quick: Annotated[
         bool, typer.Option("--quick", help=f"One setting of each protocol, {_QUICK_RUNS} runs: a first idea.")
     ] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path("advice"),
+    out: ResultsFolder = Path("advice"),
     master: SparkMaster = None,
     memory: Annotated[str, typer.Option(help="Java heap of the driver and of each executor.")] = "1g",
     as_json: Annotated[bool, typer.Option("--json", help="Print the advice as JSON, for programs.")] = False,
@@ -54,10 +58,12 @@ def advise(
 
     goal = Goal(ratio, duration("--within", within), cost, confidence)  # type: ignore[arg-type]
     many = runs or (_QUICK_RUNS if quick else _RUNS)
-    study = advice_study(contacts, goal, messages=messages, topics=topics, buffer=buffer, runs=many, quick=quick)
-    spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
+    start = partial(spark_session, master, memory=memory, options=STUDY_OPTIONS)
+    study = advice_study(
+        contacts, goal, messages=messages, topics=topics, buffer=buffer, runs=many, quick=quick, start=start
+    )
     with progress_of_runs("advise") as progress:
-        done = run_study(spark, study, out, progress)
+        done = run_study(start(), study, out, progress)
     advice = judge(load_runs(out, study), study, goal)
     file = out / "recommended.toml"
     if advice.best:
@@ -65,8 +71,10 @@ def advise(
 
         from hunet.model.files import write_toml
         from hunet.pipeline.advice import recommended_run
+        from hunet.pipeline.storage import is_uri
 
-        write_toml(file, recommended_run(study, advice.best.name, relpath(contacts.absolute(), out.absolute())))
+        seen = contacts if is_uri(contacts) else relpath(Path(contacts).absolute(), out.absolute())
+        write_toml(file, recommended_run(study, advice.best.name, seen))
     else:
         file.unlink(missing_ok=True)  # of another question, to the same runs
     from hunet.cli.report import make_report

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hunet.cli.options import ResultsFolder
 from hunet.cli.progress import progress_of_runs
 
 _EIGHT_HOURS = 28800.0
@@ -20,9 +21,7 @@ def demo(
     messages: Annotated[int, typer.Option(min=1, help="Publications in each run.")] = 300,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each protocol.")] = 5,
     ttl: Annotated[str, typer.Option(metavar="TIME", help="Life of a message: 90s, 30min, 6h, 2d.")] = "1h",
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path(
-        "demo-results"
-    ),
+    out: ResultsFolder = Path("demo-results"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
 ) -> None:
     """Compare all protocols, on a made-up crowd or on your own contacts. A minute or two.

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 WHAT, SAID, OUT = "What to run", "What people say", "Where results go"
 """Headings of the help."""
+
+
+def on_disk(folder: Path) -> Path:
+    """Check a folder of results that Python itself reads again: a URI is Spark's affair."""
+    from hunet.model.errors import ConfigurationError
+    from hunet.pipeline.storage import is_uri
+
+    if is_uri(folder):
+        raise ConfigurationError(
+            f"{folder}: name a folder of this machine; a study that is at a URI is copied first, "
+            "such as with 'hadoop fs -get URI DIR'"
+        )
+    return folder
+
 
 ContactsFile = Annotated[
     str | None,
@@ -36,6 +51,9 @@ SubscriptionsFile = Annotated[
 MessageCount = Annotated[
     int | None,
     typer.Option(rich_help_panel=SAID, show_default="100", help="Publications of a generated workload."),
+]
+ResultsFolder = Annotated[
+    Path, typer.Option("--out", "-o", metavar="DIR", callback=on_disk, help="Folder for the results.")
 ]
 SparkMaster = Annotated[
     str | None,

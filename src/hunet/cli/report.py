@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hunet.cli.options import on_disk
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder that hunet study wrote; with --one also hunet run's.")
+        Path,
+        typer.Argument(
+            metavar="DIR", callback=on_disk, help="The folder that hunet study wrote; with --one also hunet run's."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page, or with --one a folder.")
@@ -56,7 +61,7 @@ def report(
 
 
 def make_report(
-    folder: Path, out: Path | None = None, latex: Path | None = None, contacts: Sequence[Path] = ()
+    folder: Path, out: Path | None = None, latex: Path | None = None, contacts: Sequence[str | Path] = ()
 ) -> tuple[Path, list[str]]:
     """Write the page; returns its path, and the names of traces that would have been drawn had they been given."""
     from hunet.report.page import write_report
@@ -68,19 +73,19 @@ def make_report(
     return write_report(study, out, latex, crowds=crowds, units=_units(study)), missing
 
 
-def _crowds(study: StudyResults, files: Sequence[Path]) -> Iterator[Crowd]:
-    """The contacts of the first run on each world, which the study keeps, and on each trace that is given."""
+def _crowds(study: StudyResults, files: Sequence[str | Path]) -> Iterator[Crowd]:
+    """The contacts of the first run on each world, which is made again, and on each trace that is given."""
     from hunet.cli.people import crowd_of
     from hunet.model import InputError
-    from hunet.model.contact_files import read_contacts
-    from hunet.pipeline.study_run import world_file
+    from hunet.pipeline.study_run import world_of
+    from hunet.pipeline.traces import read_trace
 
-    given = {(met := read_contacts(file)).fingerprint: (file, met) for file in files}
+    given = {(met := read_trace(file)).fingerprint: (file, met) for file in files}
     for label, row in study.sources().items():
-        kept = world_file(study.folder, row["name"]["contacts"])
-        if kept.exists():
-            yield crowd_of(label, read_contacts(kept))
-        elif found := given.pop(row["name"]["result"]["contacts"]["sha256"], None):
+        name, sha256 = row["name"]["contacts"], row["name"]["result"]["contacts"]["sha256"]
+        if "world" in name and (met := world_of(name)).fingerprint == sha256:  # another version may make another
+            yield crowd_of(label, met)
+        elif found := given.pop(sha256, None):
             yield crowd_of(label, found[1])
     for file, _ in given.values():
         raise InputError(file, "holds other contacts than any that the study was on")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunet.cli.options import SparkMaster
+from hunet.cli.options import ResultsFolder, SparkMaster
 from hunet.cli.progress import progress_of_runs
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _QUICK = 2
 
 def reproduce(
     system: Annotated[str | None, typer.Argument(show_default="all", help="Only this one.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = Path("results"),
+    out: ResultsFolder = Path("results"),
     traces: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of the imported traces: DIR/SYSTEM/TRACE.")
     ] = Path("traces"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ def study(
     file: Annotated[
         Path, typer.Argument(metavar="FILE.toml", help="Traces or worlds, protocols, values, repetitions.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results, or a URI.")],
     traces: Annotated[
         Path | None,
         typer.Option(metavar="DIR", show_default="the study's", help="Folder that the study's files are relative to."),
@@ -33,13 +34,14 @@ def study(
     Example: hunet study compare.toml -o compare
     """
     from hunet.pipeline.session import spark_session
+    from hunet.pipeline.storage import join
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
     from hunet.pipeline.study_plan import read_study
 
-    plan = read_study(file, traces)
-    spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
+    start = partial(spark_session, master, memory=memory, options=STUDY_OPTIONS)
+    plan = read_study(file, traces, start)
     with progress_of_runs() as progress:
-        done = run_study(spark, plan, out, progress)
+        done = run_study(start(), plan, out, progress)
     if as_json:
         import json
 
@@ -50,7 +52,7 @@ def study(
         print_study(done.summary.to_pylist())
         typer.echo(
             f"{out}: {done.runs} runs, {done.skipped} of them already there, {len(done.failed)} failed; "
-            f"see {out / 'summary.csv'}"
+            f"see {join(out, 'summary.csv')}"
         )
     for failure in done.failed[:_SHOWN_FAILURES]:
         typer.echo(f"hunet: run {failure}", err=True)

@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = dict[str, Any]
 
@@ -28,12 +31,19 @@ def read_runs(folder: Path | str) -> list[Row]:
     for kind in ("failed", "runs"):  # a result wins over an earlier failure
         for path in sorted(Path(folder).glob(f"{kind}/protocol=*/*.parquet")):
             with pq.ParquetFile(path) as file:
-                row = file.read().to_pylist()[0]
-            row |= {column: json.loads(row[column]) for column in _JSON if row.get(column) is not None}
-            row["protocol"] = path.parent.name.removeprefix("protocol=")
-            row["brokers"] = (row.get("role_time") or {}).get("broker")
-            rows[path.stem] = row
+                found = read_table(file.read())
+            for row in found:  # one, or many if Spark wrote the file
+                rows[row["key"]] = row | {"protocol": path.parent.name.removeprefix("protocol=")}
     return sorted(rows.values(), key=lambda row: (row["point"], row["repetition"]))
+
+
+def read_table(table: pa.Table) -> list[Row]:
+    """The rows of a table of runs."""
+    rows: list[Row] = table.to_pylist()
+    for row in rows:
+        row |= {column: json.loads(row[column]) for column in _JSON if row.get(column) is not None}
+        row["brokers"] = (row.get("role_time") or {}).get("broker")
+    return rows
 
 
 def complete(rows: Iterable[Row]) -> list[Row]:

@@ -22,6 +22,7 @@ import numpy as np
 from hunet.model.errors import ConfigurationError
 from hunet.model.intervals import Interval
 from hunet.model.run_files import complete
+from hunet.pipeline.storage import is_uri
 from hunet.pipeline.study_plan import Study, plan_study
 from hunet.systems import Scales, protocol_class, settings
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+    from pyspark.sql import SparkSession
 
 __all__ = ["COSTS", "TRAINING", "Advice", "Candidate", "Goal", "advice_study", "judge", "recommended_run"]
 
@@ -106,13 +108,24 @@ class Advice(NamedTuple):
 
 
 def advice_study(
-    contacts: Path, goal: Goal, *, messages: int, topics: int, buffer: int | None, runs: int, quick: bool
+    contacts: Path | str,
+    goal: Goal,
+    *,
+    messages: int,
+    topics: int,
+    buffer: int | None,
+    runs: int,
+    quick: bool,
+    start: Callable[[], SparkSession] | None = None,
 ) -> Study:
-    """The study that answers the question; the ratio and the kind of cost do not change it."""
-    from hunet.model.contact_files import read_contacts
+    """The study that answers the question; the ratio and the kind of cost do not change it.
+
+    ``start`` is called for a session if contacts are at a URI, which only Spark can read.
+    """
+    from hunet.pipeline.traces import read_trace
 
     goal.check()
-    first, last = read_contacts(contacts).span
+    first, last = read_trace(contacts, start() if start and is_uri(contacts) else None).span
     span = last - first
     longest = span * (1 - TRAINING) * 0.9
     if goal.within > longest:
@@ -128,7 +141,7 @@ def advice_study(
 
     return plan_study(
         {
-            "contacts": str(contacts.absolute()),
+            "contacts": str(contacts if is_uri(contacts) else Path(contacts).absolute()),
             "repetitions": runs,
             "train": TRAINING,
             "workload": {
@@ -149,6 +162,7 @@ def advice_study(
             ],
         },
         Path("advice"),
+        start=start,
     )
 
 

@@ -1,26 +1,29 @@
-"""Stage 5: a study on Spark. Every run is a task; results land one by one; the same command again does what is missing.
+"""Stage 5: a study on Spark. Results come back as runs end; the same command again does what is missing.
 
-The runs travel to the executors once, as a broadcast; a task carries only the numbers of its runs. Traces are read
-once by each worker process, worlds are made once and kept beside the results. Executors write results themselves,
-so the results' folder must be the same place for all of them.
+What runs read travels to the executors as one archive, worlds are made there, and results come back to the driver,
+which alone writes them: nothing needs a path that several machines see. Runs go out in waves, each a small Spark job.
+Several waves are under way at any time, so that a core that has ended its part of one takes from the next, and a
+driver that is killed loses only what was not yet back, some seconds of work.
 """
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
-from hunet.pipeline.session import ATTEMPTS, spark_errors
-from hunet.pipeline.study_plan import Study
-from hunet.pipeline.study_results import summarise_study
-from hunet.pipeline.study_run import do_run, give_up, is_done
-from hunet.pipeline.study_values import canonical
-from hunet.pipeline.tables import read_json, refuse_foreign, write_json
+from hunet.pipeline.session import ATTEMPTS, cores, scratch_folder, spark_errors
+from hunet.pipeline.study_files import WORLDS, send_files, unpacked
+from hunet.pipeline.study_plan import Run, Study
+from hunet.pipeline.study_results import results_at
+from hunet.pipeline.study_run import Outcome, given_up, outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -30,9 +33,14 @@ __all__ = ["STUDY_OPTIONS", "StudyDone", "run_study"]
 STUDY_OPTIONS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Java does little in a study; compiling it well would take processor time from the simulations."""
 
-_MOST_TASKS = 5000
-_LOOK_EVERY = 0.2
-_MARKER = "study.json"
+_OUTCOME = "key string, protocol string, error string, row binary, tables map<string, binary>, seconds double"
+_TASK_SECONDS = 10.0
+_TASK_BYTES = 64e6
+"""What a task shall last and bring back, about."""
+_WAVES = 8
+"""How many waves are under way."""
+_ASK_EVERY = 20.0
+"""Seconds after which Spark is asked again how many cores it has: executors of a cluster come and go."""
 
 
 class StudyDone(NamedTuple):
@@ -48,93 +56,130 @@ class StudyDone(NamedTuple):
 
 
 def run_study(
-    spark: SparkSession, study: Study, folder: Path, progress: Callable[[int, int], None] | None = None
+    spark: SparkSession, study: Study, folder: Path | str, progress: Callable[[int, int], None] | None = None
 ) -> StudyDone:
     """Do all runs of a study that have no result yet, then write the summary tables.
 
-    ``progress`` is called now and then with the runs that are done and the runs there are.
+    ``folder`` is a folder of this machine, or a URI that Spark knows. ``progress`` is called now and then with the
+    runs that are done and the runs there are.
     """
-    refuse_foreign(folder, _MARKER, lambda said: _foreign(said, study))
-    runs = study.runs()
-    if read_json(folder / _MARKER) is None:
-        write_json(folder / _MARKER, study.identity)
-    waiting = [run for run in runs if not is_done(run, folder)]
-    skipped = len(runs) - len(waiting)
-    failed: list[str] = []
-    try:
-        if waiting:
-            with _watch(spark, len(waiting), skipped, progress) as per_task, spark_errors():
-                failed = _run_all(spark, waiting, folder, per_task)
-    finally:
-        for left in folder.glob("*/*/.*.partial"):  # of tasks that were stopped
-            left.unlink(missing_ok=True)
-    return StudyDone(len(runs), skipped, failed, summarise_study(folder, study))
+    with spark_errors():
+        results = results_at(spark, folder)
+        there = results.begin(study)
+        runs = study.runs()
+        waiting = [run for run in runs if run.key not in there]
+        skipped, failed = len(runs) - len(waiting), []
+        with closing(_outcomes(spark, waiting)) as outcomes:
+            for many, outcome in enumerate(outcomes, 1):
+                results.add(outcome)
+                if outcome.error is not None:
+                    failed.append(f"{outcome.key}: {outcome.error}")
+                if progress is not None:
+                    progress(skipped + many, len(runs))
+        results.flush()
+        return StudyDone(len(runs), skipped, sorted(failed), results.summarise(study))
 
 
-def _run_all(spark: SparkSession, waiting: list[Any], folder: Path, per_task: int) -> list[str]:
-    everything = spark.sparkContext.broadcast((waiting, folder.absolute()))
-    tasks = -(-len(waiting) // per_task)
+def _outcomes(spark: SparkSession, waiting: list[Run]) -> Generator[Outcome]:
+    """The outcomes of runs, as they come."""
+    if not waiting:
+        return
+    runs, archive = send_files(spark, waiting, scratch_folder())
+    queue = _Queue(spark, runs)
+    tag = f"hunet-{os.urandom(8).hex()}"
+    flying: dict[Future[list[Outcome]], list[list[Run]]] = {}
+    with ThreadPoolExecutor(_WAVES) as pool:
+        try:
+            while queue or flying:
+                while queue and len(flying) < _WAVES:
+                    wave = queue.take()
+                    flying[pool.submit(_do_wave, spark, tag, wave, archive)] = wave
+                landed, _ = wait(flying, return_when=FIRST_COMPLETED)
+                for each in landed:
+                    del flying[each]
+                    yield from queue.sort_out(each.result())
+        finally:
+            if flying:
+                with suppress(Exception):  # Spark may be the one that has gone
+                    spark.interruptTag(tag)
+                pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Queue:
+    """The runs that wait, and how many of them make a task and a wave."""
+
+    def __init__(self, spark: SparkSession, runs: list[Run]) -> None:
+        self._spark, self._runs, self._alone = spark, deque(runs), deque[Run]()
+        self._by_key = {run.key: run for run in runs}
+        self._cores, self._asked = cores(spark), monotonic()
+        self._share: float | None = None
+        """What share of a task a run is, lately."""
+
+    def __len__(self) -> int:
+        return len(self._runs) + len(self._alone)
+
+    def take(self) -> list[list[Run]]:
+        """The runs of the next wave, task by task: those next to each other, which are on the same contacts."""
+        if monotonic() - self._asked > _ASK_EVERY:
+            self._cores, self._asked = cores(self._spark), monotonic()
+        # All waves together have half as many tasks again as there are cores.
+        tasks = -(-3 * self._cores // (2 * _WAVES))
+        if self._alone:
+            return [[self._alone.popleft()] for _ in range(min(tasks, len(self._alone)))]
+        # Less than that towards the end, for all cores to end at about the same time.
+        fair = len(self._runs) // (2 * self._cores)
+        size = 1 if self._share is None else max(1, min(int(1 / self._share), fair))
+        wave: list[list[Run]] = []
+        while self._runs and len(wave) < tasks:
+            wave.append([self._runs.popleft() for _ in range(min(size, len(self._runs)))])
+        return wave
+
+    def sort_out(self, outcomes: list[Outcome]) -> Iterator[Outcome]:
+        """The outcomes of a wave; what was not done, beside a run that may have ended its process, is put back."""
+        for each in outcomes:
+            if each.row is None:
+                self._alone.append(self._by_key[each.key])
+                continue
+            size = len(each.row) + sum(map(len, each.tables.values()))
+            share = max(each.seconds / _TASK_SECONDS, size / _TASK_BYTES)
+            self._share = share if self._share is None else 0.8 * self._share + 0.2 * share
+            yield each
+
+
+def _do_wave(spark: SparkSession, tag: str, wave: list[list[Run]], archive: str) -> list[Outcome]:
+    """Do runs, each list of them in one task."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        attempt = context.attemptNumber() if context is not None else 0
-        runs, place = everything.value
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                for run in runs[task * per_task : (task + 1) * per_task]:
-                    # On the last attempt Spark would end the whole study with this run.
-                    last = attempt >= ATTEMPTS - 1 and not is_done(run, place)
-                    error = give_up(run, place, attempt) if last else do_run(run, place)
-                    yield pa.RecordBatch.from_arrays(
-                        [pa.array([run.key]), pa.array([error], pa.string())], names=["key", "error"]
-                    )
+                yield from map(_batch, _do_task(wave[task], archive))
 
-    rows = spark.range(0, tasks, 1, tasks).mapInArrow(work, "key string, error string")
-    found = rows.where("error is not null").collect()
-    everything.unpersist()
-    return sorted(f"{row['key']}: {row['error']}" for row in found)
+    spark.addTag(tag)
+    rows = spark.range(0, len(wave), 1, len(wave)).mapInArrow(work, _OUTCOME).toArrow().to_pylist()
+    return [Outcome(**(row | {"tables": dict(row["tables"])})) for row in rows]
 
 
-@contextmanager
-def _watch(
-    spark: SparkSession, waiting: int, skipped: int, progress: Callable[[int, int], None] | None
-) -> Iterator[int]:
-    """Call ``progress`` while the block runs; gives how many runs make a task."""
-    per_task = -(-waiting // _MOST_TASKS)
-    if progress is None:
-        yield per_task
-        return
-    group, over = f"study-{id(progress)}", threading.Event()
-    context = spark.sparkContext
-    context.setJobGroup(group, "study")
-    tracker = context.statusTracker()
+def _batch(outcome: Outcome) -> pa.RecordBatch:
+    import pyarrow as pa
 
-    def look() -> None:
-        while not over.wait(_LOOK_EVERY):
-            done = 0
-            for job in tracker.getJobIdsForGroup(group):
-                info = tracker.getJobInfo(job)
-                for stage in info.stageIds if info else ():
-                    found = tracker.getStageInfo(stage)
-                    done += found.numCompletedTasks if found else 0
-            progress(min(skipped + done * per_task, skipped + waiting), skipped + waiting)
-
-    watcher = threading.Thread(target=look, daemon=True)
-    watcher.start()
-    try:
-        yield per_task
-    finally:
-        over.set()
-        watcher.join()
+    text, content = pa.string(), pa.binary()
+    types = (text, text, text, content, pa.map_(text, content), pa.float64())
+    said = outcome._replace(tables=list(outcome.tables.items()))  # type: ignore[arg-type]  # a map of Arrow
+    return pa.RecordBatch.from_arrays([pa.array([v], t) for v, t in zip(said, types, strict=True)], Outcome._fields)
 
 
-def _foreign(said: dict[str, Any], study: Study) -> str | None:
-    if said.get("kind") != "study":
-        return "holds something else than a study"
-    for key, value in study.identity.items():
-        if canonical(said.get(key)) != canonical(value):
-            return f"belongs to another study ('{key}' differs)"
-    return None
+def _do_task(runs: list[Run], archive: str) -> Iterator[Outcome]:
+    """On an executor: do the runs of a task."""
+    from pyspark import SparkFiles, TaskContext
+
+    context = TaskContext.get()
+    deaths = context.attemptNumber() if context is not None else 0
+    # On the last attempt Spark would end the whole study with a run that ends its process. Of several runs it is not
+    # known which: each gets a task of its own.
+    if deaths < ATTEMPTS - 1:
+        files, worlds = unpacked(archive), Path(SparkFiles.get(WORLDS))
+        yield from (outcome_of(run, files, worlds) for run in runs)
+    elif len(runs) == 1:
+        yield given_up(runs[0], deaths)
+    else:
+        yield from (Outcome(run.key, run.point.protocol, None, None, {}, 0.0) for run in runs)

@@ -2,7 +2,7 @@
 
 A run is a study of one point. In the file of a study every value may also be several, and then makes a grid::
 
-    contacts = ["infocom05", "trace.csv"]    # imports or contact tables; and, or instead, worlds:
+    contacts = ["infocom05", "trace.csv"]    # imports (also at URIs) or contact tables; and, or instead, worlds:
     protocol = ["push", "spray-and-wait"]
     repetitions = 10                         # or seeds = [1, 2, 3]
     seed = 1                                 # the root, of which all seeds are spawned
@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import InputError, did_you_mean
 from hunet.model.files import content_hash, read_bytes, read_toml
+from hunet.pipeline.storage import is_uri
 from hunet.pipeline.study_values import (
     canonical,
     check_keys,
@@ -55,6 +56,8 @@ from hunet.pipeline.study_values import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
 
 __all__ = ["Point", "Run", "Source", "Study", "plan_run", "plan_study", "read_run", "read_study"]
 
@@ -159,20 +162,25 @@ class Study:
         ]
 
 
-def read_study(path: Path, base: Path | None = None) -> Study:
-    """Read a study; files that it names are relative to ``base``, by default to the folder of the study."""
-    return plan_study(read_toml(path), path, base)
+def read_study(path: Path, base: Path | None = None, start: Callable[[], SparkSession] | None = None) -> Study:
+    """Read a study; files that it names are relative to ``base``, by default to the folder of the study.
+
+    ``start`` is called for a session if contacts are at a URI, which only Spark can read.
+    """
+    return plan_study(read_toml(path), path, base, start)
 
 
-def plan_study(given: dict[str, Any], path: Path, base: Path | None = None) -> Study:
+def plan_study(
+    given: dict[str, Any], path: Path, base: Path | None = None, start: Callable[[], SparkSession] | None = None
+) -> Study:
     """The study that such a file tells; ``path`` is where it stands, or would stand."""
-    from hunet.model.contact_files import read_contacts
+    from hunet.pipeline.traces import read_trace
 
     base = path.parent if base is None else base
     check_keys(path, given, _KNOWN)
     seeds, root = _seeds(path, given)
     points: list[Point] = []
-    hash_of = cache(lambda file: read_contacts(file).fingerprint)
+    hash_of = cache(lambda file: read_trace(file, start() if start and is_uri(file) else None).fingerprint)
     for name, case in _cases(path, given).items():
         for source, protocol, settings, axes in _grid(path, base, case, hash_of):
             shown = axes if name is None else {"case": name, **axes}
@@ -238,7 +246,7 @@ def _cases(path: Path, given: dict[str, Any]) -> dict[str | None, dict[str, Any]
 
 
 def _grid(
-    path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[Path], str | None]
+    path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[str], str | None]
 ) -> Iterator[tuple[Source, str, dict[str, Any], dict[str, Any]]]:
     """All points of one grid: source, protocol, settings, and the values in which points differ.
 
@@ -309,12 +317,12 @@ def _axes_of_contacts(sources: list[Source]) -> list[dict[str, Any]]:
     return [{name: value for name, value in each.items() if several or name != "contacts"} for each in axes]
 
 
-def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[Path], str | None]) -> list[Source]:
+def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[str], str | None]) -> list[Source]:
     sources = []
     for name in values_of(path, "contacts", given.get("contacts", [])):
-        file = base / str(name)
-        label = file.name.split(".")[0] or str(name)
-        sources.append(Source(label, str(file.absolute()), hash_of(file)))
+        file = str(name) if is_uri(str(name)) else str(base / str(name))
+        label = Path(file).name.split(".")[0] or str(name)
+        sources.append(Source(label, file if is_uri(file) else str(Path(file).absolute()), hash_of(file)))
     worlds = given.get("world", [])
     for world in worlds if isinstance(worlds, list) else [worlds]:
         if not isinstance(world, dict) or "name" not in world:

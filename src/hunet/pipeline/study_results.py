@@ -5,6 +5,8 @@ set. ``failed/protocol=NAME/KEY.parquet`` has the same for a run that failed, un
 ``summary.parquet`` and ``summary.csv`` have one row a grid point: its values, how many runs, and for each metric
 the mean over the repetitions and half the width of its 95 % confidence interval by Student's t. Sums are exact, so
 that the bytes depend on the results alone.
+
+At a URI the same tables are there as Spark writes them: files of many rows, added every some seconds.
 """
 
 from __future__ import annotations
@@ -12,22 +14,28 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
 
-from hunet.model.files import file_in_place
+from hunet.model.errors import ConfigurationError
+from hunet.model.files import file_in_place, folder_in_place
 from hunet.model.intervals import Interval
-from hunet.model.run_files import Row, read_runs
+from hunet.model.run_files import Row, read_runs, read_table
+from hunet.pipeline.storage import Storage, join
 from hunet.pipeline.study_plan import Run, Study
 from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
+    from hunet.pipeline.study_run import Outcome
     from hunet.simulation import Result
 
-__all__ = ["RUNS", "load_runs", "metrics", "run_file", "summarise_study", "write_run"]
+__all__ = ["RUNS", "Results", "load_runs", "metrics", "results_at", "row_bytes", "runs_of", "summary_of"]
 
 RUNS: dict[str, str] = {
     "key": "the run's own name, a hash of all that it depends on",
@@ -43,6 +51,10 @@ RUNS: dict[str, str] = {
 }
 """The columns of a run beside its metrics, which are those of ``hunet.simulation.SUMMARY``, as numbers."""
 
+_MARKER = "study.json"
+_WRITE_EVERY = 20.0
+"""Seconds between additions to tables at a URI."""
+
 
 def metrics() -> list[str]:
     """The metrics of a run, in the order of the summary."""
@@ -51,15 +63,8 @@ def metrics() -> list[str]:
     return [name for name in SUMMARY if name not in ("role_time", "observed")]
 
 
-def run_file(folder: Path, run: Run, kind: str = "runs") -> Path:
-    """Where a run's result is; or, if ``kind`` is ``failed``, its failure."""
-    return folder / kind / f"protocol={run.point.protocol}" / f"{run.key}.parquet"
-
-
-def write_run(
-    folder: Path, run: Run, result: Result | None, error: str | None, figures: dict[str, Any] | None = None
-) -> None:
-    """Write a run's row, in one step; ``figures`` are those of an analysis."""
+def row_bytes(run: Run, result: Result | None, error: str | None, figures: dict[str, Any] | None = None) -> bytes:
+    """A run's row as a Parquet file; ``figures`` are those of an analysis."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -81,11 +86,151 @@ def write_run(
     for metric in metrics():
         value = summary.get(metric)
         columns[metric] = pa.array([None if value is None else float(value)], pa.float64())
-    failure = run_file(folder, run, "failed")
-    with file_in_place(failure if error is not None else run_file(folder, run)) as place:
-        pq.write_table(pa.table(columns), place)
-    if error is None:
-        failure.unlink(missing_ok=True)
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+class Results(Protocol):
+    """Where the results of a study are kept."""
+
+    def begin(self, study: Study) -> set[str]:
+        """Refuse what belongs to something else; returns the keys of the runs that are there."""
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep an outcome."""
+
+    def flush(self) -> None:
+        """Write what is not written yet."""
+
+    def summarise(self, study: Study) -> pa.Table:
+        """Write the summary tables and return the one."""
+
+
+def results_at(spark: SparkSession, folder: Path | str) -> Results:
+    """The results in a folder of this machine, or at a URI."""
+    storage = Storage(spark)
+    path = storage.local(folder)
+    return _SparkResults(spark, storage, str(folder)) if path is None else LocalResults(storage, path)
+
+
+class LocalResults:
+    """Results in a folder of this machine, one file a run; the driver alone writes them."""
+
+    def __init__(self, storage: Storage, folder: Path) -> None:
+        self._storage, self._folder = storage, folder
+
+    def begin(self, study: Study) -> set[str]:
+        _begin(self._storage, self._folder, study)
+        for left in self._folder.glob("*/*/.*.partial"):  # of a study that was killed
+            left.unlink(missing_ok=True)
+        return {path.stem for path in self._folder.glob("runs/*/*.parquet")}
+
+    def add(self, outcome: Outcome) -> None:
+        save_outcome(self._folder, outcome)
+
+    def flush(self) -> None:
+        pass
+
+    def summarise(self, study: Study) -> pa.Table:
+        """The driver has the files, and executors may not see them: it reads them itself."""
+        import pyarrow.parquet as pq
+
+        by_point: dict[int, list[Row]] = {}
+        for row in load_runs(self._folder, study):
+            by_point.setdefault(row["point"], []).append(row)
+        table = _summary(study, {point: _figures(rows) for point, rows in by_point.items()})
+        with file_in_place(self._folder / "summary.parquet") as place:
+            pq.write_table(table, place)
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
+        with file_in_place(self._folder / "summary.csv") as place:
+            place.write_text(text.getvalue(), encoding="utf-8")
+        return table
+
+
+def save_outcome(folder: Path, outcome: Outcome) -> None:
+    """Write the files of a run, each in one step, its row as the last of them."""
+    assert outcome.row is not None
+    if outcome.tables:
+        with folder_in_place(folder / "tables" / outcome.key) as place:
+            for name, content in outcome.tables.items():
+                (place / name).write_bytes(content)
+    done, failed = (
+        folder / kind / f"protocol={outcome.protocol}" / f"{outcome.key}.parquet" for kind in ("runs", "failed")
+    )
+    with file_in_place(done if outcome.error is None else failed) as place:
+        place.write_bytes(outcome.row)
+    if outcome.error is None:
+        failed.unlink(missing_ok=True)
+
+
+class _SparkResults:
+    """Results at a URI: tables to which Spark adds the rows of some seconds at a time."""
+
+    def __init__(self, spark: SparkSession, storage: Storage, folder: str) -> None:
+        self._spark, self._storage, self._folder = spark, storage, folder
+        self._rows: dict[str, list[pa.Table]] = {"runs": [], "failed": []}
+        self._written = monotonic()
+
+    def begin(self, study: Study) -> set[str]:
+        if study.tables:
+            raise ConfigurationError(f"{self._folder}: tables = true needs a folder of this machine, not a URI")
+        _begin(self._storage, self._folder, study)
+        done = runs_of(self._spark, self._folder)
+        return set() if done is None else {row["key"] for row in done.where("error is null").select("key").collect()}
+
+    def add(self, outcome: Outcome) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        row = pq.read_table(pa.BufferReader(outcome.row))
+        row = row.append_column("protocol", pa.array([outcome.protocol], pa.string()))
+        self._rows["runs" if outcome.error is None else "failed"].append(row)
+        if monotonic() - self._written > _WRITE_EVERY:
+            self.flush()
+
+    def flush(self) -> None:
+        import pyarrow as pa
+
+        for kind, rows in self._rows.items():
+            if rows:
+                table = self._spark.createDataFrame(pa.concat_tables(rows)).coalesce(1)
+                table.write.mode("append").partitionBy("protocol").parquet(join(self._folder, kind))
+                rows.clear()
+        self._written = monotonic()
+
+    def summarise(self, study: Study) -> pa.Table:
+        import pyarrow as pa
+
+        runs = runs_of(self._spark, self._folder)
+        assert runs is not None
+        known = self._spark.createDataFrame([(run.key,) for run in study.runs()], "key string")
+        rows = summary_of(runs.join(known, "key", "left_semi")).toArrow().to_pylist()
+        table = _summary(study, {row.pop("point"): row for row in rows})
+        # Spark's CSV knows no column without a type, such as the interval of a single run.
+        typed = [field.with_type(pa.float64()) if pa.types.is_null(field.type) else field for field in table.schema]
+        frame = self._spark.createDataFrame(table.cast(pa.schema(typed))).coalesce(1)
+        frame.write.mode("overwrite").parquet(join(self._folder, "summary.parquet"))
+        frame.write.mode("overwrite").csv(join(self._folder, "summary.csv"), header=True)
+        return table
+
+
+def _begin(storage: Storage, folder: Path | str, study: Study) -> None:
+    storage.refuse_foreign(folder, _MARKER, lambda said: _foreign(said, study))
+    if storage.read_json(join(folder, _MARKER)) is None:
+        storage.write_json(join(folder, _MARKER), study.identity)
+
+
+def _foreign(said: dict[str, Any], study: Study) -> str | None:
+    if said.get("kind") != "study":
+        return "holds something else than a study"
+    for key, value in study.identity.items():
+        if canonical(said.get(key)) != canonical(value):
+            return f"belongs to another study ('{key}' differs)"
+    return None
 
 
 def load_runs(folder: Path, study: Study) -> list[Row]:
@@ -94,41 +239,71 @@ def load_runs(folder: Path, study: Study) -> list[Row]:
     return [row for row in read_runs(folder) if row["key"] in known]
 
 
-def summarise_study(folder: Path, study: Study) -> pa.Table:
-    """Write the summary tables and return the one."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def runs_of(spark: SparkSession, folder: Path | str) -> DataFrame | None:
+    """The runs of a study as a DataFrame, one row each, with the column ``protocol``; None if there are none.
 
-    by_point: dict[int, list[Row]] = {}
-    for row in load_runs(folder, study):
-        by_point.setdefault(row["point"], []).append(row)
+    A run that failed is there, with its ``error``, unless it was done later.
+    """
+    from pyspark.errors import AnalysisException
+
+    found: DataFrame | None = None
+    for kind in ("runs", "failed"):
+        try:
+            table = spark.read.parquet(Storage(spark).uri(join(folder, kind))).dropDuplicates(["key"])
+            _ = table.schema  # Spark Connect looks only now whether it is there
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+            continue
+        found = table if found is None else found.unionByName(table.join(found, "key", "left_anti"))
+    return found
+
+
+def summary_of(runs: DataFrame) -> DataFrame:
+    """For each ``point`` how many ``runs`` are complete and ``failed``, and mean and interval of each metric."""
+    figures = "".join(f", `{name}_mean` double, `{name}_ci95` double" for name in (*metrics(), "brokers"))
+
+    def summarise(table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        rows = read_table(table)
+        return pa.Table.from_pylist([{"point": rows[0]["point"], **_figures(rows)}], _figures_schema())
+
+    return runs.groupBy("point").applyInArrow(summarise, f"point int, runs int, failed int{figures}")
+
+
+def _figures_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    names = [f"{name}_{kind}" for name in (*metrics(), "brokers") for kind in ("mean", "ci95")]
+    whole = [(name, pa.int32()) for name in ("point", "runs", "failed")]
+    return pa.schema([*whole, *((name, pa.float64()) for name in names)])
+
+
+def _figures(rows: Iterable[Row]) -> Row:
+    """What the summary says of the runs of one grid point."""
+    rows = list(rows)
+    done = [row for row in rows if row["error"] is None]
+    said: Row = {"runs": len(done), "failed": len(rows) - len(done)}
+    for metric in (*metrics(), "brokers"):
+        found = Interval.of(row[metric] for row in done)
+        said |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
+    return said
+
+
+def _summary(study: Study, figures: dict[int, Row]) -> pa.Table:
+    """The table of all grid points: their values, and their figures."""
+    import pyarrow as pa
+
     axes = sorted({name for point in study.points for name in point.axes} - {"contacts"})
-    measures = (*metrics(), "brokers")
-    columns: dict[str, list[Any]] = {name: [] for name in ("point", "contacts", "protocol", *axes, "runs", "failed")}
-    for metric in measures:
-        columns |= {f"{metric}_mean": [], f"{metric}_ci95": []}
-    for point in study.points:
-        rows = by_point.get(point.number, [])
-        done = [row for row in rows if row["error"] is None]
-        said = {"point": point.number, "contacts": point.source.label, "protocol": point.protocol}
-        said |= {"runs": len(done), "failed": len(rows) - len(done)}
-        for name in axes:
-            said[name] = point.axes.get(name)
-        for metric in measures:
-            found = Interval.of(row[metric] for row in done)
-            said |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
-        for name, value in said.items():
-            columns[name].append(value)
-    table = pa.table({name: _typed(values) for name, values in columns.items()})
-    with file_in_place(folder / "summary.parquet") as place:
-        pq.write_table(table, place)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
-    with file_in_place(folder / "summary.csv") as place:
-        place.write_text(text.getvalue(), encoding="utf-8")
-    return table
+    none = _figures(())
+    rows = [
+        {"point": point.number, "contacts": point.source.label, "protocol": point.protocol}
+        | {name: point.axes.get(name) for name in axes}
+        | figures.get(point.number, none)
+        for point in study.points
+    ]
+    return pa.table({name: _typed([row[name] for row in rows]) for name in rows[0]})
 
 
 def _typed(values: list[Any]) -> pa.Array:

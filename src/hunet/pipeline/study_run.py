@@ -1,22 +1,24 @@
-"""One run of a study, as an executor does it: contacts from a store that is read once, a simulation, one file.
+"""One run of a study, as an executor does it: its files come in an archive, its result goes back as bytes.
 
-A result is written under a name that no reader looks at and then renamed; its final name is the run's own key, so
-that a run that was tried twice (a lost executor, a speculative copy) leaves one result, and the same bytes whoever
-wrote it.
+Nothing is written outside temporary folders of the executor, so that a run that was tried twice (a lost executor, a
+speculative copy) gives the same bytes, whoever did it, and leaves nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import tempfile
 import traceback
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.model.errors import ConfigurationError, HunetError
+from hunet.model.errors import HunetError
 from hunet.pipeline.study_plan import Run
-from hunet.pipeline.study_results import run_file, write_run
+from hunet.pipeline.study_results import row_bytes, save_outcome
 from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
@@ -26,18 +28,37 @@ if TYPE_CHECKING:
 _KEPT_TRACES = 4
 
 
-def do_run(run: Run, folder: Path) -> str | None:
-    """Do one run and write its result; a failure is a result too. Returns what went wrong, if anything did."""
+class Outcome(NamedTuple):
+    """What a run gave."""
+
+    key: str
+    protocol: str
+    error: str | None
+    row: bytes | None
+    """Its row, as a Parquet file; None if the run was not done, because its process died too often."""
+    tables: dict[str, bytes]
+    """Its tables by the names of their files, if the study keeps them."""
+    seconds: float
+
+
+def outcome_of(run: Run, files: Path, worlds: Path) -> Outcome:
+    """Do one run; a failure is an outcome too.
+
+    ``files`` is what the names of files are relative to; ``worlds`` is a folder that keeps worlds for other runs.
+    """
+    began = perf_counter()
     error = None
     result = None
     figures = None
+    tables: dict[str, bytes] = {}
     try:
+        contacts = _contacts(run, files, worlds)
         if run.is_analysis:
-            figures = _analyse(run, folder)
+            figures = _analyse(run, contacts)
         else:
-            result = simulate_run(run, _contacts(run, folder))
+            result = simulate_run(run, contacts, files)
             if run.tables:
-                result.save(folder / "tables" / run.key)
+                tables = _tables(result)
     except HunetError as problem:
         error = str(problem)
     except MemoryError:
@@ -45,26 +66,41 @@ def do_run(run: Run, folder: Path) -> str | None:
     except Exception as problem:
         where = traceback.extract_tb(problem.__traceback__)[-1]
         error = f"{type(problem).__name__}: {problem} ({Path(where.filename).name}, line {where.lineno})"
-    write_run(folder, run, result, error, figures)
-    return error
+    if error is not None:  # the file's name is the user's, its place on this machine is not
+        error = re.sub(rf"{re.escape(str(files))}/\w+/", "", error)
+    row = row_bytes(run, result, error, figures)
+    return Outcome(run.key, run.point.protocol, error, row, tables, perf_counter() - began)
 
 
-def give_up(run: Run, folder: Path, attempts: int) -> str:
-    """Record a run whose process died every time, instead of letting it end the study."""
+def do_run(run: Run, folder: Path) -> str | None:
+    """Do one run here, without Spark, and write its result; returns what went wrong, if anything did."""
+    outcome = outcome_of(run, Path(), folder / "worlds")
+    save_outcome(folder, outcome)
+    return outcome.error
+
+
+def given_up(run: Run, attempts: int) -> Outcome:
+    """The outcome of a run whose process died every time: on the next Spark would end the whole study."""
     error = f"the process that ran it died {attempts} times: it may need more memory than there is"
-    write_run(folder, run, None, error)
-    return error
+    return Outcome(run.key, run.point.protocol, error, row_bytes(run, None, error), {}, 0.0)
 
 
-def _analyse(run: Run, folder: Path) -> dict[str, Any]:
+def _tables(result: Result) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "tables"
+        result.save(place)
+        return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
+
+
+def _analyse(run: Run, contacts: Contacts) -> dict[str, Any]:
     from hunet.model import from_mapping
     from hunet.systems import ANALYSES
 
     analysis = ANALYSES[run.point.protocol]
-    return analysis.compute(_contacts(run, folder), from_mapping(analysis.parameters, run.point.settings["parameters"]))
+    return analysis.compute(contacts, from_mapping(analysis.parameters, run.point.settings["parameters"]))
 
 
-def simulate_run(run: Run, contacts: Contacts, **watched: Any) -> Result:
+def simulate_run(run: Run, contacts: Contacts, files: Path = Path(), **watched: Any) -> Result:
     """Do a run on its contacts; ``watched`` may have the ``log`` and the ``progress`` of ``hunet.run``."""
     from hunet.model import from_mapping
     from hunet.simulation import Links
@@ -72,79 +108,69 @@ def simulate_run(run: Run, contacts: Contacts, **watched: Any) -> Result:
     from hunet.simulation.schedule import crashes_from
 
     settings = run.point.settings
+    parameters = dict(settings["parameters"])
+    for field in settings.get("communities_file", ()):
+        parameters[field] = str(files / parameters[field])
     return simulate(
         contacts,
-        workload_of(run, contacts),
+        workload_of(run, contacts, files),
         run.point.protocol,
         seed=run.seed,
         links=from_mapping(Links, settings["links"]),
         crashes=crashes_from(run.crash, contacts),
         train=float(settings["train"]),
         **watched,
-        **settings["parameters"],
+        **parameters,
     )
 
 
 def contacts_of(run: Run) -> Contacts:
     """The contacts that a run is on, read or made."""
-    from hunet.model.contact_files import read_contacts
-    from hunet.worlds import make_world
+    from hunet.pipeline.traces import read_trace
 
     if run.point.source.file is not None:
-        return read_contacts(run.point.source.file)
-    named = run.point.source.named(run.seed)
+        return read_trace(run.point.source.file)
+    return world_of(run.point.source.named(run.seed))
+
+
+def world_of(named: dict[str, Any]) -> Contacts:
+    """Make the world that the name of a run tells."""
+    from hunet.worlds import make_world
+
     return make_world(named["world"], named["seed"], **named["parameters"])
 
 
-def _contacts(run: Run, folder: Path) -> Contacts:
-    """The same, read once by each worker process; a study keeps the contacts of its worlds."""
+def _contacts(run: Run, files: Path, worlds: Path) -> Contacts:
+    """The same, read once by each worker process and made once on each machine."""
     source = run.point.source
-    if source.file is not None and source.sha256 is not None:
-        return _read(source.file, source.sha256)
-    named = source.named(run.seed)
-    return _world(str(folder), canonical(named))
+    if source.file is not None:
+        return _read(str(files / source.file))
+    return _world(str(worlds), canonical(source.named(run.seed)))
 
 
 @lru_cache(maxsize=_KEPT_TRACES)
-def _read(path: str, sha256: str) -> Contacts:
-    """A trace, read once by each worker process."""
+def _read(path: str) -> Contacts:
     from hunet.model.contact_files import read_contacts
 
-    contacts = read_contacts(path)
-    if contacts.fingerprint != sha256:
-        raise ConfigurationError(f"{path} has changed since the study began")
-    return contacts
+    return read_contacts(path)
 
 
 @lru_cache(maxsize=_KEPT_TRACES)
-def _world(folder: str, named: str) -> Contacts:
-    """A world, made once in a study and read once by each worker process that needs it again."""
+def _world(worlds: str, named: str) -> Contacts:
     from hunet.model.contact_files import read_contacts, write_contacts
-    from hunet.worlds import make_world
 
-    given = json.loads(named)
-    place = world_file(Path(folder), given)
+    place = Path(worlds) / f"{hashlib.sha256(named.encode()).hexdigest()[:20]}.parquet"
     if not place.exists():
-        write_contacts(make_world(given["world"], given["seed"], **given["parameters"]), place)
+        write_contacts(world_of(json.loads(named)), place)
     # Read back also what was just made: every run of the world gets it by the same way.
     return read_contacts(place)
 
 
-def world_file(folder: Path, named: dict[str, Any]) -> Path:
-    """Where a study keeps the contacts of a world, by what the names of runs say of it."""
-    return folder / "worlds" / f"{hashlib.sha256(canonical(named).encode()).hexdigest()[:20]}.parquet"
-
-
-def workload_of(run: Run, contacts: Contacts) -> Workload:
+def workload_of(run: Run, contacts: Contacts, files: Path = Path()) -> Workload:
     """The workload of a run, read or generated."""
     from hunet.simulation import make_workload, read_workload
 
     settings = run.point.settings
     if "publications" in settings:
-        return read_workload(contacts, Path(settings["publications_file"]), Path(settings["subscriptions_file"]))
-    return make_workload(contacts, run.seed, base=settings["base_file"], **settings["workload"])
-
-
-def is_done(run: Run, folder: Path) -> bool:
-    """Whether a run has a result; one that failed has not, and is tried again."""
-    return run_file(folder, run).exists()
+        return read_workload(contacts, files / settings["publications_file"], files / settings["subscriptions_file"])
+    return make_workload(contacts, run.seed, base=files / settings["base_file"], **settings["workload"])
