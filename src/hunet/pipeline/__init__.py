@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hunet.pipeline.communities import closeness_of, found_by_devices, gateways_of, members_of
+    from hunet.pipeline.contacts import contacts_of, fates_of
     from hunet.pipeline.pairs import contacts_in, inter_contacts_of, pairs_of, profiles_of, span_of
     from hunet.pipeline.social_graph import communities_of, graph_of, hops_of, nodes_of, paths_of, windows_of
 
@@ -29,6 +30,8 @@ __all__ = [
     "closeness_of",
     "communities_of",
     "contacts_in",
+    "contacts_of",
+    "fates_of",
     "found_by_devices",
     "gateways_of",
     "graph_of",
@@ -45,6 +48,7 @@ __all__ = [
 
 _HOMES = {
     "communities": ("closeness_of", "found_by_devices", "gateways_of", "members_of"),
+    "contacts": ("contacts_of", "fates_of"),
     "pairs": ("contacts_in", "inter_contacts_of", "pairs_of", "profiles_of", "span_of"),
     "social_graph": ("communities_of", "graph_of", "hops_of", "nodes_of", "paths_of", "windows_of"),
 }
