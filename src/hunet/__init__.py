@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, HunetError, Publication, Subscription, Workload
     from hunet.model.contact_files import read_contacts, write_contacts
     from hunet.node.node import Node
+    from hunet.pipeline.traces import read_trace
     from hunet.protocols import Protocol
     from hunet.simulation import Crash, Links, Result, make_workload, read_workload, run
     from hunet.systems import PROTOCOLS
@@ -41,6 +42,7 @@ __all__ = [
     "make_workload",
     "make_world",
     "read_contacts",
+    "read_trace",
     "read_workload",
     "run",
     "write_contacts",
@@ -50,6 +52,7 @@ __all__ = [
 _HOMES = {
     "hunet.model": ("Contacts", "HunetError", "Publication", "Subscription", "Workload"),
     "hunet.node.node": ("Node",),
+    "hunet.pipeline.traces": ("read_trace",),
     "hunet.protocols": ("Protocol",),
     "hunet.systems": ("PROTOCOLS",),
     "hunet.simulation": ("Crash", "Links", "Result", "make_workload", "read_workload", "run"),

@@ -57,9 +57,9 @@ def study(folder: Path, lives: tuple[float, ...] = (60.0,)) -> Path:
 
 def real_study(folder: Path, **given: Any) -> Path:
     """Runs of a study, done one after the other without Spark."""
+    from hunet.pipeline.storage import write_json
     from hunet.pipeline.study_plan import plan_study
     from hunet.pipeline.study_run import do_run
-    from hunet.pipeline.storage import write_json
 
     plan = plan_study(given, folder / "study.toml")
     assert [do_run(run, folder) for run in plan.runs()] == [None] * len(plan.runs())
