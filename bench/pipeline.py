@@ -1,13 +1,16 @@
 """How fast the pipeline is, how it grows, and what it needs beside duckdb and polars doing the same job.
 
-    python bench/pipeline.py [--rows 1e6,1e7,5e7] [--engines spark,duckdb,polars] [--folder FOLDER]
+    python bench/pipeline.py [--rows 1e6,1e7,5e7,2e8] [--engines spark,duckdb,polars] [--folder FOLDER] [--record]
+    python bench/pipeline.py --workers [--record]     (a standalone cluster of one worker, then of two: 10 million rows)
+    python bench/pipeline.py --command LOG [--record] (a whole 'hunet trace import' of a small log, several times)
     python bench/pipeline.py --study [--runs 400]
     python bench/pipeline.py --small             (20,000 sightings: it only shows that all engines run)
     python bench/pipeline.py --roster FILE       (class rosters as NUS's: 12.3 million implied contacts)
 
 A job reads a CSV of made-up sightings (one in fifty is a self-contact, one in fifty reversed, one in fifty said
-twice), cleans them, joins what is at most 240 s apart into contacts, measures every pair, and writes both tables:
-stages 1 to 3. Every job is a process of its own, all in one run on the same file; wall time, CPU time and the most
+twice), cleans them, joins what is at most 240 s apart into contacts, measures every pair, and writes both tables;
+Spark's also finds and keeps every rejected record with its line. With ``--record`` the table in docs/pipeline.md is
+written by this program. Every job is a process of its own, all in one run on the same file; wall time, CPU time and the most
 memory of the whole process tree are printed, and ratios to duckdb. Spark runs as ``local[2]`` with a heap of 2 GiB.
 Processes are watched in ``/proc``, so that this needs Linux.
 """
@@ -40,6 +43,9 @@ def main() -> None:
     ask.add_argument("--study", action="store_true")
     ask.add_argument("--runs", type=int, default=400)
     ask.add_argument("--roster", type=Path)
+    ask.add_argument("--workers", action="store_true")
+    ask.add_argument("--command", type=Path, metavar="LOG")
+    ask.add_argument("--record", action="store_true", help="write the table into docs/pipeline.md")
     ask.add_argument("--job", nargs=3, help=argparse.SUPPRESS)
     said = ask.parse_args()
     if said.job:
@@ -47,18 +53,34 @@ def main() -> None:
         JOBS[engine](Path(log), Path(out))
     elif said.study:
         measure_study(said.runs)
+    elif said.workers:
+        with tempfile.TemporaryDirectory() as place:
+            show("workers", measure_workers(said.folder or Path(place)), record=said.record)
+    elif said.command:
+        show("command", measure_command(said.command), record=said.record)
     elif said.roster:
         with tempfile.TemporaryDirectory() as out:
             print(json.dumps(measured("spark-import", said.roster, Path(out)), indent=2))
     else:
         with tempfile.TemporaryDirectory() as place:
-            compare(
-                [int(float(rows)) for rows in said.rows.split(",")], said.engines.split(","), said.folder or Path(place)
-            )
+            sizes = [int(float(rows)) for rows in said.rows.split(",")]
+            show("engines", compare(sizes, said.engines.split(","), said.folder or Path(place)), record=said.record)
 
 
-def compare(sizes: list[int], engines: list[str], folder: Path) -> None:
-    print("  sightings  engine   wall s    CPU s    GiB  to duckdb    contacts     pairs")
+def show(name: str, lines: list[str], *, record: bool) -> None:
+    """Print a table, and put it where docs/pipeline.md has it."""
+    print("\n".join(lines))
+    if record:
+        page = Path(__file__).parents[1] / "docs" / "pipeline.md"
+        before, begin, rest = page.read_text("utf-8").partition(f"<!-- bench {name} -->\n")
+        _, end, after = rest.partition(f"<!-- end of bench {name} -->")
+        assert begin, f"{page} has no place for '{name}'"
+        assert end, f"{page} has no end of '{name}'"
+        page.write_text(before + begin + "\n".join(lines) + "\n" + end + after, encoding="utf-8")
+
+
+def compare(sizes: list[int], engines: list[str], folder: Path) -> list[str]:
+    lines = ["| sightings | engine | wall s | CPU s | GiB | wall, to duckdb |", "|---|---|---|---|---|---|"]
     for size in sizes:
         log = folder / f"sightings-{size}.csv"
         if not log.exists():
@@ -67,13 +89,58 @@ def compare(sizes: list[int], engines: list[str], folder: Path) -> None:
         for engine in engines:
             with tempfile.TemporaryDirectory(dir=folder) as out:
                 found[engine] = row = measured(engine, log, Path(out))
+        for engine, row in found.items():
             ratio = f"{row['wall'] / found['duckdb']['wall']:.1f}" if "duckdb" in found else ""
-            print(
-                f"{size:>11,} {engine:>7} {row['wall']:>8.1f} {row['cpu']:>8.1f} {row['memory']:>6.2f} {ratio:>10} "
-                f"{row['contacts']:>11,} {row['pairs']:>9,}",
-                flush=True,
+            lines.append(
+                f"| {size:,} | {engine} | {row['wall']:.1f} | {row['cpu']:.1f} | {row['memory']:.2f} | {ratio} |"
             )
+            print(lines[-1], f"{row['contacts']:,} contacts, {row['pairs']:,} pairs", flush=True)
         assert len({(row["contacts"], row["pairs"]) for row in found.values()}) == 1, "they did not do the same job"
+    return lines
+
+
+def measure_workers(folder: Path) -> list[str]:
+    """The same job on a real standalone cluster of one worker with one core, and of two."""
+    from tests.pipeline.conftest import Cluster
+
+    log = folder / "sightings-10000000.csv"
+    if not log.exists():
+        make_log(log, 10_000_000)
+    lines, first = ["| workers of one core | wall s | as fast |", "|---|---|---|"], 0.0
+    for workers in (1, 2):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            cluster = Cluster(Path(place), workers, hidden=[])
+            try:
+                os.environ["HUNET_BENCH_MASTER"] = cluster.url
+                wall = measured("spark", log, Path(place))["wall"]
+            finally:
+                del os.environ["HUNET_BENCH_MASTER"]
+                cluster.stop()
+        first = first or wall
+        lines.append(f"| {workers} | {wall:.1f} | {first / wall:.2f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def measure_command(log: Path) -> list[str]:
+    """A whole command on a small log, once before the archive of Java's classes is there, then with it."""
+    hunet = Path(sys.executable).with_name("hunet")
+    lines = [f"| `hunet trace import` of {log.stat().st_size:,} bytes | wall s | CPU s |", "|---|---|---|"]
+    for kind in ("without the archive", *["with it"] * 3):
+        environment = os.environ | ({"HUNET_SPARK_ARCHIVE": "off"} if kind.startswith("without") else {})
+        with tempfile.TemporaryDirectory() as out:
+            before, start = os.times(), perf_counter()
+            subprocess.run(
+                [hunet, "trace", "import", log, "-o", Path(out) / "trace"],
+                check=True,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+            )
+            wall, after = perf_counter() - start, os.times()
+        cpu = after.children_user - before.children_user + after.children_system - before.children_system
+        lines.append(f"| {kind} | {wall:.1f} | {cpu:.1f} |")
+        print(lines[-1], flush=True)
+    return lines
 
 
 def make_log(path: Path, rows: int) -> None:
@@ -169,19 +236,23 @@ def spark_import(log: Path, out: Path, columns: str | None = "csv") -> Any:
     from hunet.pipeline.importing import ImportSettings, import_trace
     from hunet.pipeline.session import spark_session
 
-    spark = spark_session("local[2]", memory="2g")
+    master = os.environ.get("HUNET_BENCH_MASTER", "local[2]")
+    spark = spark_session(master, memory="2g" if master.startswith("local") else "900m")
     settings = ImportSettings(columns, gap=GAP) if columns else ImportSettings()
     return spark, import_trace(spark, log, out / "trace", settings)
 
 
 def spark_job(log: Path, out: Path) -> None:
-    from hunet.pipeline.analysis import analyse_pairs, open_trace
-    from hunet.pipeline.pairs import PairSettings
+    from hunet.pipeline import pairs_of
+    from hunet.pipeline.analysis import open_trace
+    from hunet.pipeline.storage import Storage
 
-    spark, quality = spark_import(log, out)
+    spark, said = spark_import(log, out)
     trace = open_trace(spark, out / "trace")
-    said = analyse_pairs(trace, out / "pairs", PairSettings(trace.span))
-    print(json.dumps({"contacts": quality["contacts"], "pairs": said["pairs"]}))
+    pairs = pairs_of(trace.contacts, trace.span).persist()
+    many = pairs.count()
+    Storage(spark).save_table(pairs, ["a", "b"], out / "pairs.parquet", rows=many)
+    print(json.dumps({"contacts": said["contacts"], "pairs": many}))
 
 
 def spark_roster(log: Path, out: Path) -> None:
