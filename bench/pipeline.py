@@ -10,9 +10,9 @@
 A job reads a CSV of made-up sightings (one in fifty is a self-contact, one in fifty reversed, one in fifty said
 twice), cleans them, joins what is at most 240 s apart into contacts, measures every pair, and writes both tables;
 Spark's also finds and keeps every rejected record with its line. Every job is a process of its own, all in one run on
-the same file; wall time, CPU time and the most memory of the whole process tree are printed, and ratios to duckdb. Spark
-runs as ``local[2]`` with a heap of 2 GiB. Processes are watched in ``/proc``, so that this needs Linux. With ``--record``
-this program writes the table into docs/pipeline.md.
+the same file; wall time, CPU time and the most memory of the whole process tree are printed, and ratios to duckdb.
+Spark runs as ``local[2]`` with a heap of 2 GiB. Processes are watched in ``/proc``, so that this needs Linux. With
+``--record`` this program writes the table into docs/pipeline.md.
 """
 
 from __future__ import annotations
