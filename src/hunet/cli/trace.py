@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from hunet.pipeline.analysis import Trace
 
 app = typer.Typer(no_args_is_help=True, help="Import contact logs and look at them: contacts, pairs, social graph.")
 
@@ -231,14 +238,11 @@ def pairs(
 
     Example: hunet trace pairs infocom05 -o infocom05-pairs
     """
-    from hunet.pipeline.analysis import analyse_pairs, open_communities, open_trace
+    from hunet.pipeline.analysis import analyse_pairs, open_communities
     from hunet.pipeline.pairs import PairSettings
-    from hunet.pipeline.session import spark_errors, spark_session
 
     held = _parse_range(fit) if fit else None
-    with spark_errors(memory):
-        spark = spark_session(master, memory=memory)
-        found = open_trace(spark, trace)
+    with _opened(trace, out, "pairs", master, memory) as (spark, found):
         groups = open_communities(spark, communities, method) if communities else None
         window = (found.span[0] if since is None else since, found.span[1] if until is None else until)
         settings = PairSettings(window, edges, sigma, many, long)  # type: ignore[arg-type]
@@ -289,12 +293,10 @@ def graph(
 
     Example: hunet trace graph infocom05 --least-duration 3600 -o infocom05-graph
     """
-    from hunet.pipeline.analysis import analyse_graph, open_trace
-    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.pipeline.analysis import analyse_graph
     from hunet.pipeline.social_graph import GraphSettings
 
-    with spark_errors(memory):
-        found = open_trace(spark_session(master, memory=memory), trace)
+    with _opened(trace, out, "graph", master, memory) as (_, found):
         settings = GraphSettings(
             found.span,
             window,
@@ -350,9 +352,8 @@ def communities(
     """
     from hunet.cli.settings import split_setting
     from hunet.model.errors import ConfigurationError
-    from hunet.pipeline.analysis import analyse_communities, open_trace
+    from hunet.pipeline.analysis import analyse_communities
     from hunet.pipeline.communities import chosen_methods
-    from hunet.pipeline.session import spark_errors, spark_session
     from hunet.systems import FINDERS
 
     methods: dict[str, dict[str, Any]] = {name: {} for name in method or FINDERS}
@@ -363,8 +364,7 @@ def communities(
             raise ConfigurationError(f"--set {text}: write METHOD.NAME=VALUE; methods here: {', '.join(methods)}")
         methods[whose][field] = value
     chosen_methods(methods)
-    with spark_errors(memory):
-        found = open_trace(spark_session(master, memory=memory), trace)
+    with _opened(trace, out, "communities", master, memory) as (_, found):
         begin, end = (found.span[0] if since is None else since, found.span[1] if until is None else until)
         said = analyse_communities(found, out, (begin, begin + train * (end - begin)), methods)
     if as_json:
@@ -401,14 +401,12 @@ def report(
     """
     import tempfile
 
-    from hunet.pipeline.analysis import open_communities, open_trace
-    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.pipeline.analysis import open_communities
     from hunet.pipeline.trace_figures import trace_figures
     from hunet.report.trace import write_trace_report
 
-    with spark_errors(memory), tempfile.TemporaryDirectory() as scratch:
-        spark = spark_session(master, memory=memory)
-        found = open_trace(spark, trace)
+    opened = _opened(trace, None, "", master, memory)
+    with opened as (spark, found), tempfile.TemporaryDirectory() as scratch:
         groups = open_communities(spark, communities, method) if communities else None
         figures = trace_figures(found, keep or scratch, groups)
     write_trace_report(figures, out, Path(trace).name)
@@ -427,6 +425,25 @@ def tables(as_json: _Json = False) -> None:
         typer.echo(f"\n{name}")
         for column, said in rows.items():
             typer.echo(f"  {column:<20} {said.kind:<8} {said.help}")
+
+
+@contextmanager
+def _opened(
+    trace: str, out: str | None, kind: str, master: str | None, memory: str
+) -> Iterator[tuple[SparkSession, Trace]]:
+    """A session and a trace for a stage, with progress; what can be known without Spark is checked before it starts."""
+    from hunet.cli.progress import progress_of_stages
+    from hunet.pipeline.analysis import of_kind, open_trace
+    from hunet.pipeline.session import spark_errors, spark_session
+    from hunet.pipeline.storage import is_uri, refuse_foreign
+    from hunet.pipeline.traces import is_small
+
+    small = is_small(trace)
+    if out is not None and not is_uri(out):
+        refuse_foreign(Path(out), f"{kind}.json", of_kind(kind))
+    with progress_of_stages(), spark_errors(memory):
+        spark = spark_session(master, memory=memory, small=small)
+        yield spark, open_trace(spark, trace)
 
 
 def _read_offsets(path: Path) -> dict[str, float]:

@@ -25,7 +25,7 @@ from hunet.pipeline.storage import Storage, join
 from hunet.pipeline.traces import read_marker, read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -296,10 +296,15 @@ class _Folder(NamedTuple):
         self.storage.write_json(join(self.place, self.marker), said)
 
 
+def of_kind(kind: str) -> Callable[[dict[str, Any]], str | None]:
+    """What is foreign in a folder, by its marker, for a stage that writes this kind of results."""
+    return lambda said: None if said.get("kind") == kind else "holds something else"
+
+
 @contextmanager
 def _results(trace: Trace, out: str | Path, kind: str) -> Iterator[_Folder]:
     storage, marker = Storage(trace.contacts.sparkSession), f"{kind}.json"
-    storage.refuse_foreign(out, marker, lambda said: None if said.get("kind") == kind else "holds something else")
+    storage.refuse_foreign(out, marker, of_kind(kind))
     with storage.result_folder(out, marker, kind) as place:
         yield _Folder(storage, place, marker)
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import Contacts
 from hunet.model.errors import InputError
-from hunet.pipeline.storage import INCOMPLETE, Storage, is_uri, join
+from hunet.pipeline.storage import INCOMPLETE, Storage, is_uri, join, read_json
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 MARKER = "trace.json"
 _MICRO = 1_000_000
+_FEW = 100_000
+"""Contacts that are not worth much starting."""
 
 
 class Facts(NamedTuple):
@@ -71,6 +73,17 @@ def read_marker(spark: SparkSession, location: str | Path) -> dict[str, Any] | N
     if said is not None and said.get("state") == INCOMPLETE:
         raise InputError(location, "the import did not come to its end: run it again")
     return said
+
+
+def is_small(location: str | Path) -> bool:
+    """Whether a trace of this machine is little, so that nothing large need be started for it; it must be there."""
+    if is_uri(location):
+        return False
+    path = Path(location)
+    if not path.exists():
+        raise InputError(path, "no such file or folder")
+    said = read_json(path / MARKER) if path.is_dir() else None
+    return said.get("contacts", _FEW + 1) <= _FEW if said else path.is_file() and path.stat().st_size <= 16 * _FEW
 
 
 def read_trace(location: str | Path, spark: SparkSession | None = None) -> Contacts:
