@@ -340,7 +340,8 @@ class _Work:
             named = self.rows.where("fate = 'node'").select(sf.col("a").alias("node"), sf.col("a_saw").alias("scans"))
         else:
             readable = self.rows.where(~sf.coalesce("fate", sf.lit("")).isin("unreadable", *NOT_RECORDS, "filtered"))
-            named = readable.select("node", sf.lit(True).alias("scans")).where("node is not null")
+            node = sf.make_valid_utf8("node").alias("node")
+            named = readable.select(node, sf.lit(True).alias("scans")).where("node is not null")
         seen = named.groupBy("node").agg(sf.max("scans").alias("scans"))
         seen = seen.withColumn("fate", sf.lit(None).cast("string"))
         if self.cleaning.internal == "scanners":

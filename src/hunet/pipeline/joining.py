@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hunet.pipeline.quality import COUNTED
+from hunet.pipeline.quality import COUNTED, NUMBERED
 from hunet.pipeline.schemas import ddl, names
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -124,29 +124,43 @@ def _keyed(checked: DataFrame) -> DataFrame:
     one, two = sf.col("_one"), sf.col("_two")
     plain = one.between(0, _LAST) & two.between(0, _LAST)
     for number, name in ((one, "scanner"), (two, "seen")):
-        plain = plain & (number.cast("string") == sf.col(name))
+        plain = plain & (sf.octet_length(name) == _digits(number))
     swapped = (
         sf.when(one.isNotNull() & two.isNotNull() & (one != two), one > two)
         .when(one.isNull() & two.isNotNull(), True)
         .when(one.isNotNull() & two.isNull(), False)
         .otherwise(sf.coalesce(sf.col("scanner") > sf.col("seen"), sf.lit(False)))
     )
-    names_of = [sf.coalesce(name, sf.lit("")) for name in ("scanner", "seen")]
+    names_of = [sf.make_valid_utf8(sf.coalesce(name, sf.lit(""))) for name in ("scanner", "seen")]
     spelled = sf.when(sf.col("_swapped"), sf.concat_ws("\0", *reversed(names_of)))
     spelled = spelled.otherwise(sf.concat_ws("\0", *names_of))
     packed = sf.when(sf.col("_plain"), sf.shiftleft(sf.least(one, two), 32) + sf.greatest(one, two))
     named = sf.coalesce("scanner", "seen").isNotNull()
+    fate = sf.when(sf.col("fate").isNull(), 0)
+    for place, name in enumerate(NUMBERED[1:], 1):
+        fate = fate.when(sf.col("fate") == name, 4 * place)
+    flags = fate + (~sf.col("_swapped")).cast("int") + 2 * sf.col("repaired").cast("int")
     # Step by step: what is used several times is computed once.
     return (
         checked.withColumns({"_one": sf.col("scanner").try_cast("bigint"), "_two": sf.col("seen").try_cast("bigint")})
         .withColumns({"_plain": sf.coalesce(plain, sf.lit(False)), "_swapped": swapped})
-        .withColumns({"spelled": sf.when(~sf.col("_plain"), spelled), "a_saw": ~sf.col("_swapped")})
+        .withColumns({"spelled": sf.when(~sf.col("_plain"), spelled), "flags": flags})
         .withColumn("pair", packed.when(named, sf.xxhash64("spelled")).otherwise(sf.col("row")))
         .select(*names("keyed"))
     )
 
 
 _LAST = 2**31 - 1
+
+
+def _digits(number: Column) -> Column:
+    """How long a number is that is written as usual: no sign, no point, no zeros in front."""
+    from pyspark.sql import functions as sf
+
+    length = sf.when(number < 10, 1)
+    for places in range(2, 10):
+        length = length.when(number < 10**places, places)
+    return length.otherwise(10)
 
 
 def _join(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -165,7 +179,7 @@ def _join(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Record
 
 
 class _Columns(NamedTuple):
-    """What rows are put in order by."""
+    """What rows are put in order by, and what became of them."""
 
     pair: Places
     spelled: NDArray[np.int32]
@@ -173,35 +187,45 @@ class _Columns(NamedTuple):
     start: Floats
     end: Floats
     a_saw: Flags
+    repaired: Flags
+    fate: NDArray[np.int32]
     source: Places
     row: Places
 
 
 def _joined(rows: pa.Table, gap: float) -> pa.Table:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     spelled = rows.column("spelled").combine_chunks().dictionary_encode()
+    flags = rows.column("flags").to_numpy()
     columns = _Columns(
         rows.column("pair").to_numpy(),
         spelled.indices.fill_null(-1).to_numpy(),
         rows.column("start").to_numpy(),
         rows.column("end").to_numpy(),
-        rows.column("a_saw").fill_null(True).to_numpy(),
+        flags & 1 > 0,
+        flags & 2 > 0,
+        flags >> 2,
         rows.column("source").to_numpy(),
         rows.column("row").to_numpy(),
     )
-    fate = rows.column("fate")
-    used, counted = fate.is_null(), pc.is_in(fate, pa.array(COUNTED))
-    order, new_pair, again = _in_order(columns, np.flatnonzero(used))
-    unused = np.concatenate([np.flatnonzero(pc.invert(pc.or_(used, counted))), order[again]])
-    begins, contacts = _contacts(columns, order[~again], new_pair[~again], rows.column("repaired").to_numpy(), gap)
+    order, new_pair, again = _in_order(columns, np.flatnonzero(columns.fate == 0))
+    columns.fate[order[again]] = NUMBERED.index("duplicate")
+    counted = np.isin(columns.fate, [NUMBERED.index(fate) for fate in COUNTED])
+    unused = np.flatnonzero((columns.fate > 0) & ~counted)
+    begins, contacts = _contacts(columns, order[~again], new_pair[~again], gap)
     met = pa.table({**_names(columns, begins, spelled.dictionary), **contacts})
-    rejected = pa.table({**_names(columns, unused, spelled.dictionary), **_rejected(rows, columns.a_saw, unused)})
-    tally = fate.filter(counted).combine_chunks().value_counts()
-    others = pa.table({"fate": tally.field("values"), "records": tally.field("counts")})
+    rejected = pa.table({**_names(columns, unused, spelled.dictionary), **_rejected(rows, columns, unused)})
+    kinds, many = np.unique(columns.fate[counted], return_counts=True)
+    others = pa.table({"fate": _fates(kinds), "records": many})
     whole = pa.concat_tables([met, rejected, others, _nodes(met, rejected)], promote_options="default")
     return whole.select(names("joined"))
+
+
+def _fates(numbers: NDArray[np.int32]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(NUMBERED).take(pa.array(numbers))
 
 
 def _in_order(columns: _Columns, used: Places) -> tuple[Places, Flags, Flags]:
@@ -227,9 +251,7 @@ def _in_order(columns: _Columns, used: Places) -> tuple[Places, Flags, Flags]:
     return order, ~same_pair, again
 
 
-def _contacts(
-    columns: _Columns, order: Places, new_pair: Flags, repaired: Flags, gap: float
-) -> tuple[Places, dict[str, Any]]:
+def _contacts(columns: _Columns, order: Places, new_pair: Flags, gap: float) -> tuple[Places, dict[str, Any]]:
     """The first row of each contact, and the columns of the contacts but for the names."""
     start, end = columns.start[order], _running_maximum(columns.end[order], new_pair)
     first = new_pair.copy()
@@ -247,7 +269,7 @@ def _contacts(
         # The latest end of the pair so far is that of this contact: those before ended earlier.
         "end": end[ends],
         "records": records,
-        "repaired": total(repaired[order]),
+        "repaired": total(columns.repaired[order]),
         "instants": total(start == columns.end[order]),
         "a_saw": a_saw > 0,
         "b_saw": a_saw < records,
@@ -283,20 +305,19 @@ def _names(columns: _Columns, rows: Places, spellings: pa.Array) -> dict[str, pa
     }
 
 
-def _rejected(rows: pa.Table, a_saw: Flags, unused: Places) -> dict[str, Any]:
+def _rejected(rows: pa.Table, columns: _Columns, unused: Places) -> dict[str, Any]:
     """The columns of rows that are part of no contact but for the names."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    left = rows.take(pa.array(unused))
+    left = rows.select(["start", "end", "source", "row", "detail"]).take(pa.array(unused))
     return {
-        **{name: left.column(name) for name in ("start", "end", "source", "row", "detail")},
-        "fate": left.column("fate").fill_null("duplicate"),
+        **{name: left.column(name) for name in left.column_names},
+        "fate": _fates(columns.fate[unused]),
         "records": np.ones(len(unused), np.int64),
-        "repaired": left.column("repaired").cast(pa.int64()),
-        "instants": pc.equal(left.column("start"), left.column("end")).fill_null(False).cast(pa.int64()),
-        "a_saw": a_saw[unused],
-        "b_saw": ~a_saw[unused],
+        "repaired": columns.repaired[unused].astype(np.int64),
+        "instants": (columns.start[unused] == columns.end[unused]).astype(np.int64),
+        "a_saw": columns.a_saw[unused],
+        "b_saw": ~columns.a_saw[unused],
     }
 
 

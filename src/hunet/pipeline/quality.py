@@ -27,6 +27,9 @@ NOT_RECORDS: dict[str, str] = {
 COUNTED = ("filtered", *NOT_RECORDS)
 """What is counted and not kept."""
 
+NUMBERED = (*FATES, *NOT_RECORDS)
+"""All of them by number; 0 is what is kept."""
+
 _YEAR = 365.25 * 86400
 _UNIX = 1e8
 """Seconds after which a time can only be counted from 1970: three years of trace, or March 1973."""

@@ -75,10 +75,9 @@ TABLES: dict[str, dict[str, Column]] = {
         **_PLACE,
         "pair": Column("bigint", "a and b as one number, or their hash: rows of a pair are together"),
         "spelled": Column("string", "their names, where they are not small numbers"),
-        "a_saw": Column("boolean", "whether a saw b, or b saw a"),
         **_INTERVAL,
-        "repaired": Column("boolean", "whether the row had to be mended"),
-        **_FATE,
+        "flags": Column("int", "1 if a saw b, 2 if the row had to be mended, and 4 times the number of its fate"),
+        "detail": Column("string", "what exactly was wrong with an unreadable line, and the line"),
     },
     "joined": {
         **_PAIR,

@@ -203,7 +203,7 @@ class Source:
                     sf.monotonically_increasing_id().alias("row"),
                     self._source(scan).alias("source"),
                     (sf.col("_metadata.file_name") if by_file else sf.lit(None).cast("string")).alias("file"),
-                    sf.btrim(sf.make_valid_utf8("value"), sf.lit(BLANKS)).alias("text"),
+                    _trimmed(sf.col("value")).alias("text"),
                 )
             )
         if self._packed:
@@ -332,6 +332,14 @@ def _members(spark: SparkSession, log: LogFile) -> list[LogFile]:
     rows = spark.read.format("binaryFile").load(log.where).select("content").mapInArrow(names, "name string, size long")
     members = sorted(rows.collect(), key=lambda row: natural_order(row["name"]))
     return [log._replace(member=row["name"], size=row["size"]) for row in members]
+
+
+def _trimmed(text: Column) -> Column:
+    """A line without blanks at its ends; only the few that have other blanks than spaces are looked at for all."""
+    from pyspark.sql import functions as sf
+
+    odd = text.startswith("\ufeff") | text.startswith("\t") | text.endswith("\r") | text.endswith("\t")
+    return sf.when(odd, sf.btrim(text, sf.lit(BLANKS))).otherwise(sf.trim(text))
 
 
 def _has_files(scan: DataFrame) -> bool:
