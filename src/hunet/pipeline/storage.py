@@ -71,7 +71,7 @@ class Storage:
                 "is a path of this machine, and Spark Connect works on another: name a URI that the server knows "
                 "(file:///... is on the server's disk)",
             )
-        return Path(location).absolute().as_uri()
+        return f"file://{Path(location).absolute()}"  # as it is: Spark takes %20 for a name, and not for a blank
 
     def files(self, location: str | Path) -> list[tuple[str, int]]:
         """Paths and sizes of all files at a URI or below; empty if there is nothing."""
