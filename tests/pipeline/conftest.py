@@ -62,6 +62,15 @@ sys.addaudithook(refuse)
 """Where mounts are not allowed: what the Python of a worker is shown of the driver's folders."""
 
 
+@pytest.fixture
+def store(spark: SparkSession, tmp_path: Path) -> str:
+    """A URI that Spark opens and nothing else does: what is behind it is a folder."""
+    (tmp_path / "store").mkdir()
+    name = f"s{abs(hash(tmp_path))}"
+    spark.conf.set(f"fs.viewfs.mounttable.{name}.link./store", (tmp_path / "store").as_uri())
+    return f"viewfs://{name}/store"
+
+
 def spark_environment() -> dict[str, str]:
     """For programs of Spark's own on loopback: nothing of the session of this process."""
     from hunet.pipeline.java import find_java, java_home

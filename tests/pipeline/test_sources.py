@@ -26,15 +26,6 @@ LOG = "a,b,start,end\nann,bob,0,600\nbob,ann,500,900\nbob,eve,1000,1200\neve,eve
 CONTACTS = [("ann", "bob", 0.0, 900.0), ("bob", "eve", 1000.0, 1200.0)]
 
 
-@pytest.fixture
-def store(spark: SparkSession, tmp_path: Path) -> str:
-    """A URI that Spark opens and nothing else does: what is behind it is a folder."""
-    (tmp_path / "store").mkdir()
-    name = f"s{abs(hash(tmp_path))}"
-    spark.conf.set(f"fs.viewfs.mounttable.{name}.link./store", (tmp_path / "store").as_uri())
-    return f"viewfs://{name}/store"
-
-
 def test_a_uri_goes_in_and_a_uri_comes_out(spark: SparkSession, store: str, tmp_path: Path) -> None:
     logs = tmp_path / "store" / "logs"
     logs.mkdir()

@@ -9,6 +9,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hunet.cli.follow import follow
+from hunet.cli.log_options import (
+    CLEANING,
+    OUT,
+    AsJson,
+    Columns,
+    Extend,
+    FilePattern,
+    FormatName,
+    Gap,
+    Internal,
+    Master,
+    Memory,
+    Offsets,
+    Origin,
+    OutFolder,
+    Reversed,
+    Scan,
+    Schema,
+    TimeFormat,
+    Unit,
+    Where,
+    named_columns,
+    read_offsets,
+)
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -16,18 +42,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Import contact logs and look at them: contacts, pairs, social graph.")
 
-_CLEANING, _SPARK, _OUT = "Cleaning", "Spark", "Where results go"
-_Master = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL", rich_help_panel=_SPARK, show_default="all cores", help="local[N], spark://HOST:PORT, ..."
-    ),
-]
-_Memory = Annotated[str, typer.Option(rich_help_panel=_SPARK, help="Java heap of the driver and of each executor.")]
-_Json = Annotated[bool, typer.Option("--json", rich_help_panel=_OUT, help="Print the figures as JSON, for programs.")]
-_Out = Annotated[
-    str, typer.Option("--out", "-o", metavar="DIR", rich_help_panel=_OUT, help="Folder to make, or a URI.")
-]
 _Trace = Annotated[
     str, typer.Argument(metavar="TRACE", help="The folder of an import (also a URI), or a contact table.")
 ]
@@ -35,80 +49,39 @@ _Trace = Annotated[
 
 @app.command("import")
 def import_(
-    out: _Out,
+    out: OutFolder,
     path: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="PATH...", help="Logs (also .gz, .zip), folders of logs or URIs that Spark knows, taken together."
         ),
     ] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", show_default="guessed", help="One of hunet trace formats.")
-    ] = None,
-    files: Annotated[str, typer.Option(metavar="PATTERN", help="Of a folder, only files that match this.")] = "*",
+    format_: FormatName = None,
+    files: FilePattern = "*",
     table: Annotated[
         str | None, typer.Option(metavar="NAME", help="A table of Spark's catalogue, in place of PATH.")
     ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="OURS=THEIRS", help="The input's own name of a column (a, b, start, end, ...); repeat."),
-    ] = None,
-    schema: Annotated[
-        str | None, typer.Option(metavar="DDL", help="Columns of a CSV without a header: 'phone string, rssi double'.")
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Take only records for which this holds, such as 'rssi > -80'.")
-    ] = None,
-    time_format: Annotated[
-        str | None,
-        typer.Option(metavar="FORMAT", show_default="numbers, or ISO if they look so", help="iso, or a Spark pattern."),
-    ] = None,
-    unit: Annotated[str | None, typer.Option(help="The log's unit of time: s, ms, us, min, h.")] = None,
-    internal: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHO",
-            rich_help_panel=_CLEANING,
-            show_default="the format's rule",
-            help="Who takes part: all, scanners, or numbers such as 1-41.",
-        ),
-    ] = None,
-    reversed_: Annotated[
-        str,
-        typer.Option("--reversed", rich_help_panel=_CLEANING, help="Records that end first: set-aside or repair."),
-    ] = "set-aside",
-    gap: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            rich_help_panel=_CLEANING,
-            show_default="the format's",
-            help="Join contacts this far apart.",
-        ),
-    ] = None,
-    extend: Annotated[
-        float, typer.Option(metavar="SECONDS", rich_help_panel=_CLEANING, help="Lengthen records by the scan interval.")
-    ] = 0.0,
-    offsets: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", rich_help_panel=_CLEANING, help="Clock corrections: scanner,offset (s, added)."),
-    ] = None,
+    column: Columns = None,
+    schema: Schema = None,
+    where: Where = None,
+    time_format: TimeFormat = None,
+    unit: Unit = None,
+    internal: Internal = None,
+    reversed_: Reversed = "set-aside",
+    gap: Gap = None,
+    extend: Extend = 0.0,
+    offsets: Offsets = None,
     range_: Annotated[
-        float, typer.Option("--range", metavar="METRES", rich_help_panel=_CLEANING, help="Positions: radio range.")
+        float, typer.Option("--range", metavar="METRES", rich_help_panel=CLEANING, help="Positions: radio range.")
     ] = 10.0,
-    scan: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", rich_help_panel=_CLEANING, help="SocioPatterns: length of a sample."),
-    ] = None,
-    origin: Annotated[
-        str, typer.Option(rich_help_panel=_CLEANING, help="Unix time of second 0, or auto: the first start.")
-    ] = "auto",
+    scan: Scan = None,
+    origin: Origin = "auto",
     single_file: Annotated[
-        bool, typer.Option("--single-file", rich_help_panel=_OUT, help="Write each table as one file.")
+        bool, typer.Option("--single-file", rich_help_panel=OUT, help="Write each table as one file.")
     ] = False,
-    master: _Master = None,
-    memory: _Memory = "2g",
-    as_json: _Json = False,
+    master: Master = None,
+    memory: Memory = "2g",
+    as_json: AsJson = False,
 ) -> None:
     """Import a log into the folder DIR, for hunet run --contacts DIR.
 
@@ -119,18 +92,13 @@ def import_(
 
     Example: hunet trace import s3a://logs/2026 --column a=phone --where 'rssi > -80' -o s3a://traces/may
     """
-    from hunet.model.errors import ConfigurationError
-
-    named = dict(text.partition("=")[::2] for text in column or [])
-    if not all(named.values()):
-        raise ConfigurationError("--column: write OURS=THEIRS, such as --column a=phone1")
     from hunet.pipeline.importing import Import, ImportSettings
 
     settings = ImportSettings(
         format=format_,
         files=files,
         table=table,
-        columns=named,
+        columns=named_columns(column),
         schema=schema,
         where=where,
         time_format=time_format,
@@ -138,7 +106,7 @@ def import_(
         reversed=reversed_,
         gap=gap,
         extend=extend,
-        offsets=_read_offsets(offsets) if offsets else {},
+        offsets=read_offsets(offsets) if offsets else {},
         unit=unit,
         range=range_,
         scan=scan,
@@ -164,8 +132,11 @@ def import_(
     )
 
 
+app.command("follow")(follow)
+
+
 @app.command("formats")
-def formats(as_json: _Json = False) -> None:
+def formats(as_json: AsJson = False) -> None:
     """List the input formats, each with a line as it looks."""
     from hunet.pipeline.formats import FORMATS
 
@@ -190,7 +161,7 @@ def formats(as_json: _Json = False) -> None:
 
 
 @app.command("stats")
-def stats(trace: _Trace, as_json: _Json = False) -> None:
+def stats(trace: _Trace, as_json: AsJson = False) -> None:
     """Print the figures of a trace: nodes, records, merged contacts, mean duration, span."""
     from hunet.pipeline.statistics import trace_statistics
 
@@ -207,7 +178,7 @@ def stats(trace: _Trace, as_json: _Json = False) -> None:
 @app.command("pairs")
 def pairs(
     trace: _Trace,
-    out: _Out,
+    out: OutFolder,
     since: Annotated[
         float | None, typer.Option("--from", show_default="the trace's", help="First second of the window.")
     ] = None,
@@ -230,9 +201,9 @@ def pairs(
     method: Annotated[
         str | None, typer.Option(show_default="the first", help="By which method of DIR communities were found.")
     ] = None,
-    master: _Master = None,
-    memory: _Memory = "2g",
-    as_json: _Json = False,
+    master: Master = None,
+    memory: Memory = "2g",
+    as_json: AsJson = False,
 ) -> None:
     """Measure every pair: contacts, times apart, closeness, category; and the power law of inter-contact times.
 
@@ -267,7 +238,7 @@ def pairs(
 @app.command("graph")
 def graph(
     trace: _Trace,
-    out: _Out,
+    out: OutFolder,
     window: Annotated[
         float | None, typer.Option(metavar="SECONDS", show_default="all", help="Length of a window.")
     ] = None,
@@ -285,9 +256,9 @@ def graph(
     approximate: Annotated[
         bool, typer.Option("--approximate", help="Sampled paths and label propagation also where one task can do all.")
     ] = False,
-    master: _Master = None,
-    memory: _Memory = "2g",
-    as_json: _Json = False,
+    master: Master = None,
+    memory: Memory = "2g",
+    as_json: AsJson = False,
 ) -> None:
     """Make the social graph: degree, centralities, clustering, hops, communities; whole or in sliding windows.
 
@@ -327,7 +298,7 @@ def graph(
 @app.command("communities")
 def communities(
     trace: _Trace,
-    out: _Out,
+    out: OutFolder,
     since: Annotated[
         float | None, typer.Option("--from", show_default="the trace's", help="First second of the window.")
     ] = None,
@@ -342,9 +313,9 @@ def communities(
         list[str] | None,
         typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A parameter of a method's protocol; repeat."),
     ] = None,
-    master: _Master = None,
-    memory: _Memory = "2g",
-    as_json: _Json = False,
+    master: Master = None,
+    memory: Memory = "2g",
+    as_json: AsJson = False,
 ) -> None:
     """Find communities, brokers and gateways as the systems' devices do; runs take DIR as communities= or closeness=.
 
@@ -380,7 +351,7 @@ def communities(
 @app.command("report")
 def report(
     trace: _Trace,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", rich_help_panel=_OUT, help="The page to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", rich_help_panel=OUT, help="The page to write.")],
     communities: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Of trace communities or graph: inter-contact laws inside and between them."),
@@ -390,10 +361,10 @@ def report(
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option(metavar="DIR", rich_help_panel=_OUT, help="Keep the tables in DIR; on Spark Connect a URI."),
+        typer.Option(metavar="DIR", rich_help_panel=OUT, help="Keep the tables in DIR; on Spark Connect a URI."),
     ] = None,
-    master: _Master = None,
-    memory: _Memory = "2g",
+    master: Master = None,
+    memory: Memory = "2g",
 ) -> None:
     """Write a page about a trace that works offline: inter-contact times, kinds of pairs, degrees, hops.
 
@@ -414,7 +385,7 @@ def report(
 
 
 @app.command("tables")
-def tables(as_json: _Json = False) -> None:
+def tables(as_json: AsJson = False) -> None:
     """List the tables of all stages with their columns."""
     from hunet.pipeline.schemas import TABLES
 
@@ -444,27 +415,6 @@ def _opened(
     with progress_of_stages(), spark_errors(memory):
         spark = spark_session(master, memory=memory, small=small)
         yield spark, open_trace(spark, trace)
-
-
-def _read_offsets(path: Path) -> dict[str, float]:
-    import csv
-
-    from hunet.model.errors import InputError
-
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
-            if not {"scanner", "offset"} <= set(rows.fieldnames or ()):
-                raise InputError(path, "the first line must name the columns scanner and offset", 1)
-            found: dict[str, float] = {}
-            for row in rows:
-                try:
-                    found[row["scanner"]] = float(row["offset"])
-                except (TypeError, ValueError):
-                    raise InputError(path, f"offset must be a number, not '{row['offset']}'", rows.line_num) from None
-            return found
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
 
 
 def _parse_range(text: str) -> tuple[float, float]:

@@ -242,8 +242,9 @@ def _number(value: float) -> str:
 def _read_parquet(path: Path) -> Contacts:
     import pyarrow as pa
 
+    trace = _trace_of(path)
     try:
-        table = _read_parts(path)
+        table = _read_parts(path, trace)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         if path.is_dir():
             raise InputError(path, _NO_TRACE) from None
@@ -254,7 +255,11 @@ def _read_parquet(path: Path) -> Contacts:
         if name not in table.column_names:
             hint = did_you_mean(name, table.column_names)
             raise InputError(path, f"no column '{name}' ({hint}): a contact table has a, b, start, end")
-    said = _trace_of(path) or json.loads((table.schema.metadata or {}).get(b"hunet.contacts", b"{}"))
+    if trace is None:
+        said = json.loads((table.schema.metadata or {}).get(b"hunet.contacts", b"{}"))
+    else:
+        nodes = _read_parts(path.parent / "nodes.parquet", trace).column("node").to_pylist()
+        said = {"nodes": nodes, **{key: trace[key] for key in ("span", "origin", "about")}}
     try:
         return contacts_from_arrow(table, **said)
     except pa.ArrowInvalid as error:
@@ -271,30 +276,34 @@ def contacts_from_arrow(table: pa.Table, **said: Any) -> Contacts:
     return _from_columns(*columns, **said)
 
 
-def _read_parts(path: Path) -> pa.Table:
+def _read_parts(path: Path, trace: dict[str, Any] | None) -> pa.Table:
     """A Parquet file, or a folder of them as Spark writes it: its parts one after the other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not path.is_dir():
         return pq.ParquetFile(path).read()
-    parts = sorted(part for part in path.glob("*.parquet") if part.is_file())
+    folders = [path]
+    if trace is not None and "batch" in trace:  # it is followed: of a later batch there may be a part
+        folders = [each for each in path.glob("batch=*") if int(each.name.partition("=")[2]) <= trace["batch"]]
+        if path.name == "contacts.parquet":
+            folders.append(path.parent / "open.parquet" / f"slot={trace['slot']}")
+    parts = sorted(part for folder in folders for part in folder.glob("*.parquet") if part.is_file())
     if not parts:
         raise InputError(path, _NO_TRACE)
     return pa.concat_tables([pq.ParquetFile(part).read() for part in parts])
 
 
 def _trace_of(path: Path) -> dict[str, Any] | None:
-    """What the folder of an import says beside its contacts: nodes, span, origin, and what it was made of."""
+    """What is said of the trace that a table of contacts belongs to."""
     marker = path.parent / "trace.json"
     if path.name != "contacts.parquet" or not marker.is_file():
         return None
     try:
-        said = json.loads(marker.read_text("utf-8"))
+        said: dict[str, Any] = json.loads(marker.read_text("utf-8"))
     except ValueError:
         raise InputError(marker, "is damaged: import the log again") from None
-    nodes = _read_parts(path.parent / "nodes.parquet").column("node").to_pylist()
-    return {"nodes": nodes, **{key: said[key] for key in ("span", "origin", "about")}}
+    return said
 
 
 def _write_parquet(contacts: Contacts, path: Path) -> None:

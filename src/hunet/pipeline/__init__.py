@@ -4,6 +4,7 @@ Each stage is a function from DataFrame to DataFrame, in a module of its own, an
 
 ==========================  ==================================================================================
 ``importing``, ``formats``  stage 1: raw logs in (``hunet trace import``)
+``following``               stages 1 and 2 as logs come in (``hunet trace follow``)
 ``contacts``                stage 2: sightings to contacts; every record has a fate
 ``pairs``                   stage 3: what can be said of each two people (``hunet trace pairs``)
 ``social_graph``            stage 4: the weighted contact graph and its measures (``hunet trace graph``)

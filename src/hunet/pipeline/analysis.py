@@ -22,7 +22,7 @@ from hunet.pipeline.schemas import ddl
 from hunet.pipeline.session import is_connect, scratch_folder
 from hunet.pipeline.social_graph import GraphSettings, communities_of, graph_of, nodes_of, paths_of, windows_of
 from hunet.pipeline.storage import Storage, join
-from hunet.pipeline.traces import read_marker, read_trace
+from hunet.pipeline.traces import read_marker, read_rows, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -49,9 +49,8 @@ def open_trace(spark: SparkSession, location: str | Path) -> Trace:
     if said is None:  # a table in another form, which the driver reads
         contacts = read_trace(location, spark)
         return Trace(_handed_over(spark, contacts), len(contacts), contacts.span, contacts.fingerprint)
-    rows = spark.read.parquet(Storage(spark).uri(join(location, "contacts.parquet")))
     first, last = said["span"]
-    return Trace(rows.select("a", "b", "start", "end"), said["contacts"], (first, last), said["fingerprint"])
+    return Trace(read_rows(spark, location, said), said["contacts"], (first, last), said["fingerprint"])
 
 
 def open_communities(spark: SparkSession, location: str | Path, method: str | None = None) -> DataFrame:

@@ -89,6 +89,7 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
     settings = _settings(wish, archive, scratch) | wish.options
     process: subprocess.Popen[bytes] | None = None
     logging.getLogger().addFilter(_not_py4j)
+    logging.getLogger("py4j").propagate = False
     try:
         with _elsewhere(scratch):  # what Java leaves in its working directory goes with that folder
             with _ctrl_c_waits():  # until it is known whom to end

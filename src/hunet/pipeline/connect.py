@@ -47,6 +47,28 @@ def ship(session: SparkSession, package: Path) -> None:
     session.addArtifact(str(package), pyfile=True)
 
 
+def with_package(package: Path, function: Callable[..., Any], *given: Any) -> Callable[..., Any]:
+    """``function(*given)``, made where it is called: in a Python of the server for streams, which lacks what was sent.
+
+    What is given must be plain data; the package goes along within the function.
+    """
+    content, module, name = package.read_bytes(), function.__module__, function.__qualname__
+
+    def call(*arguments: Any) -> Any:
+        import sys
+        import tempfile
+        from importlib import import_module
+        from pathlib import Path
+
+        if "hunet" not in sys.modules:
+            place = Path(tempfile.mkdtemp(prefix="hunet-")) / "hunet.zip"
+            place.write_bytes(content)
+            sys.path.insert(0, str(place))
+        return getattr(import_module(module), name)(*given)(*arguments)
+
+    return call
+
+
 @lru_cache(maxsize=1)  # it takes a job to find out
 def cores(session: SparkSession) -> int:
     """Into how many parts Spark cuts what it makes itself: the tasks that run at the same time."""

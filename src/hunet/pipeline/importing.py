@@ -29,7 +29,7 @@ from hunet.pipeline.storage import Storage, is_uri, join, refuse_foreign
 from hunet.pipeline.traces import MARKER, measure_contacts, measure_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -192,7 +192,7 @@ class Import:
             self.settings.schema,
         )
         source = Source(spark, self._files, self.settings.table)
-        work = _Work(source, self.chosen, self.cleaning, self.settings, reading)
+        work = Work(source, self.chosen, self.cleaning, self.settings, reading)
         try:
             return work.save(storage, out, self.name, self._ignored, len(self._files))
         finally:
@@ -209,12 +209,19 @@ class Import:
         return None
 
 
-class _Work:
+class Work:
     """One import on its way."""
 
     def __init__(
-        self, source: Source, chosen: Format, cleaning: Cleaning, settings: ImportSettings, reading: Reading
+        self,
+        source: Source,
+        chosen: Format,
+        cleaning: Cleaning,
+        settings: ImportSettings,
+        reading: Reading,
+        also: Callable[[DataFrame], DataFrame] = lambda checked: checked,
     ) -> None:
+        """``also`` is done to sightings that were checked, before they are joined."""
         from pyspark import StorageLevel
 
         self.source, self.chosen, self.cleaning, self.settings = source, chosen, cleaning, settings
@@ -223,7 +230,8 @@ class _Work:
         rows = source.rows(by_file=chosen.by_file)
         parsed = chosen.parse(source.locate(rows) if chosen.numbered else rows, reading).transform(self._in_seconds)
         if chosen.makes == "sightings":
-            checked = parsed.transform(check_sightings(cleaning)).transform(join_sightings(cleaning.gap, **parts))
+            checked = parsed.transform(check_sightings(cleaning)).transform(also)
+            checked = checked.transform(join_sightings(cleaning.gap, **parts))
         elif chosen.makes == "positions":
             checked = parsed.transform(check_positions(cleaning.internal))
         else:
@@ -241,12 +249,12 @@ class _Work:
         self, storage: Storage, out: str | Path, name: dict[str, Any], ignored: list[str], files: int
     ) -> dict[str, Any]:
         with stage("reading records and joining them into contacts"):
-            fates = self._fates()
+            fates = self.fates()
         if fates.counts.get("unreadable", 0) * 2 > fates.records:
             raise self._mostly_unreadable(fates)
         if fates.first is None or fates.last is None:
             raise InputError(name["input"], f"no record is left to make contacts of: {_told(fates.counts)}")
-        origin = self._origin(fates.first)
+        origin = self.origin(fates.first)
         shift = origin or 0.0
         span = (fates.first - shift, fates.last - shift)
         with stage("counting contacts and nodes"):
@@ -254,7 +262,7 @@ class _Work:
             facts = measure_contacts(contacts)
             if not facts.rows:
                 raise OutputError(f"{name['input']}: nobody meets anybody: there are no contacts to write")
-            seen = self._seen()
+            seen = self.seen()
             members = measure_nodes(seen)
         single = self.settings.single_file
         with storage.result_folder(out, MARKER, _KIND) as place, stage("writing tables"):
@@ -264,7 +272,7 @@ class _Work:
             nodes = seen.where("fate is null").select("node")
             storage.save_table(nodes, ["node"], join(place, "nodes.parquet"), rows=members.rows, single=single)
             storage.save_table(
-                self._rejected(fates),
+                self.rejected(fates),
                 ["file", "line", "reason"],
                 join(place, "rejected.parquet"),
                 rows=fates.rejected,
@@ -300,7 +308,7 @@ class _Work:
         times = [name for name in ("start", "end") if name in rows.columns]
         return rows.withColumns({name: sf.col(name) * factor for name in times})
 
-    def _fates(self) -> Fates:
+    def fates(self) -> Fates:
         from pyspark.sql import functions as sf
 
         rows, point = self.rows, self.chosen.makes == "positions"
@@ -332,7 +340,7 @@ class _Work:
             max((row["last"] for row in used), default=None),
         )
 
-    def _seen(self) -> DataFrame:
+    def seen(self) -> DataFrame:
         """All nodes that readable records name; those that take no part have a fate."""
         from pyspark.sql import functions as sf
 
@@ -348,7 +356,7 @@ class _Work:
             return seen.withColumn("fate", sf.when(~sf.col("scans"), "external"))
         return seen.transform(check_internal(self.cleaning.internal, "node"))
 
-    def _origin(self, first: float) -> float | None:
+    def origin(self, first: float) -> float | None:
         if self.settings.origin == "auto":
             return float(math.floor(first)) if first >= _UNIX else None
         try:
@@ -365,16 +373,16 @@ class _Work:
         from pyspark.sql import functions as sf
 
         if self.chosen.makes == "sightings":
-            return None, self.rows.transform(only_contacts).transform(_shifted, shift)
+            return None, self.rows.transform(only_contacts).transform(shifted, shift)
         meet = within_range(self.settings.range) if self.chosen.makes == "positions" else stays_together
         meetings = self.rows.transform(meet)
         longer = meetings.withColumn("end", sf.col("end") + self.cleaning.extend)
         self.met = longer.transform(join_sightings(self.cleaning.gap)).persist(StorageLevel.DISK_ONLY)
         many = self.met.where("fate is null or fate = 'duplicate'").agg(sf.sum("records")).first()
         assert many is not None
-        return many[0] or 0, self.met.transform(only_contacts).transform(_shifted, shift)
+        return many[0] or 0, self.met.transform(only_contacts).transform(shifted, shift)
 
-    def _rejected(self, fates: Fates) -> DataFrame:
+    def rejected(self, fates: Fates) -> DataFrame:
         from pyspark.sql import functions as sf
 
         if not fates.rejected:
@@ -411,7 +419,7 @@ class _Work:
         )
 
 
-def _shifted(contacts: DataFrame, shift: float) -> DataFrame:
+def shifted(contacts: DataFrame, shift: float) -> DataFrame:
     from pyspark.sql import functions as sf
 
     return contacts.withColumns({"start": sf.col("start") - shift, "end": sf.col("end") - shift}) if shift else contacts

@@ -13,6 +13,7 @@ FATES: dict[str, str] = {
     "self": "a node that saw itself",
     "external": "names a device that takes no part",
     "duplicate": "says the same as another record",
+    "late": "came later than --late allows, when contacts of its time were closed",
     "filtered": "does not meet the condition of --where",
 }
 """Every fate of a record, and what it means; all but the first and the last are in ``rejected.parquet``."""
@@ -43,10 +44,10 @@ class Fates(NamedTuple):
     """Counts by fate, with what the rows say of time."""
 
     counts: dict[str, int]
-    repaired: int
-    zero_length: int
-    first: float | None
-    last: float | None
+    repaired: int = 0
+    zero_length: int = 0
+    first: float | None = None
+    last: float | None = None
 
     @property
     def records(self) -> int:
@@ -57,6 +58,18 @@ class Fates(NamedTuple):
     def rejected(self) -> int:
         """Records that are kept with their reason."""
         return sum(count for fate, count in self.counts.items() if fate not in ("kept", *COUNTED))
+
+    def plus(self, other: Fates) -> Fates:
+        """Of the rows of both."""
+        firsts = [each for each in (self.first, other.first) if each is not None]
+        lasts = [each for each in (self.last, other.last) if each is not None]
+        return Fates(
+            {fate: self.counts.get(fate, 0) + other.counts.get(fate, 0) for fate in {**self.counts, **other.counts}},
+            self.repaired + other.repaired,
+            self.zero_length + other.zero_length,
+            min(firsts, default=None),
+            max(lasts, default=None),
+        )
 
     def report(self) -> dict[str, Any]:
         """The counts as ``trace.json`` has them, in a fixed order."""

@@ -17,7 +17,7 @@ import threading
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from hunet.model.errors import ConfigurationError, HunetError
@@ -37,6 +37,7 @@ __all__ = [
     "SparkError",
     "cores",
     "first_line",
+    "for_streams",
     "is_connect",
     "scratch_folder",
     "spark_errors",
@@ -109,6 +110,14 @@ def is_connect(spark: SparkSession) -> bool:
 def cores(spark: SparkSession) -> int:
     """How many tasks run at the same time."""
     return connect.cores(spark) if is_connect(spark) else classic.cores(spark)
+
+
+def for_streams(spark: SparkSession, function: Callable[..., Any], *given: Any) -> Callable[..., Any]:
+    """``function(*given)``, itself a function, wherever a stream calls it; what is given must be plain data."""
+    if is_connect(spark):
+        return connect.with_package(package_zip(scratch_folder()), function, *given)
+    made: Callable[..., Any] = function(*given)
+    return made
 
 
 def scratch_folder() -> Path:

@@ -78,24 +78,36 @@ def find_files(path: Path, pattern: str = "*") -> tuple[list[LogFile], list[str]
         raise InputError(path, "no such file or folder")
     if path.is_file():
         return _open_up(path), []
-    names = {str(each.relative_to(path)): each for each in path.rglob("*") if each.is_file()}
-    chosen, ignored = _chosen(list(names), pattern)
-    found = [log for name in chosen for log in _open_up(names[name])]
+    found, ignored = logs_below(path, [each for each in path.rglob("*") if each.is_file()], pattern)
     if not found:
         raise InputError(path, f"no files match '{pattern}': there is nothing to import")
     return found, ignored
 
 
+def logs_below(folder: Path, files: list[Path], pattern: str) -> tuple[list[LogFile], list[str]]:
+    """The inputs among files of a folder of this machine."""
+    chosen, ignored = _chosen([str(each.relative_to(folder)) for each in files], pattern)
+    return [log for name in chosen for log in _open_up(folder / name)], ignored
+
+
 def find_at(spark: SparkSession, location: str, pattern: str = "*") -> tuple[list[LogFile], list[str]]:
-    """The same at a URI; packing is told by the file's name."""
+    """The same at a URI."""
     sizes = dict(Storage(spark).files(location))
     if not sizes:
         raise InputError(location, "no such file or folder, or an empty one")
+    found, ignored = logs_among(spark, location, sizes, pattern)
+    if not found:
+        raise InputError(location, f"no files match '{pattern}': there is nothing to import")
+    return found, ignored
+
+
+def logs_among(
+    spark: SparkSession, location: str, sizes: dict[str, int], pattern: str
+) -> tuple[list[LogFile], list[str]]:
+    """The inputs among files that Spark lists below a URI; packing is told by the file's name."""
     top = location.rstrip("/")
     names = {(path.removeprefix(top).lstrip("/") or Path(path).name): path for path in sizes}
     chosen, ignored = _chosen(list(names), pattern)
-    if not chosen:
-        raise InputError(location, f"no files match '{pattern}': there is nothing to import")
     kinds = {".zip": "zip", ".parquet": "parquet", ".orc": "orc"}
     found = [(names[name], kinds.get(Path(name).suffix.lower(), "plain")) for name in chosen]
     logs = [LogFile(path, kind, path, sizes[path]) for path, kind in found]
@@ -176,7 +188,7 @@ class Source:
     """The rows of an import, and where each of them stands."""
 
     def __init__(self, spark: SparkSession, files: Sequence[LogFile], table: str | None = None) -> None:
-        self._spark, self._storage, self.table = spark, Storage(spark), table
+        self.spark, self._storage, self.table = spark, Storage(spark), table
         kind = "text" if not files or files[0].packing not in _MAGIC.values() else files[0].packing
         self.kind = "table" if table else kind
         self._scanned = [log for log in files if log.packing not in ("gzip", "zip")]
@@ -226,7 +238,7 @@ class Source:
         return located.drop("_block", "_first", "_last", "_shift", "_label")
 
     def _scan(self) -> DataFrame:
-        reader = self._spark.read
+        reader = self.spark.read
         if self.table is not None:
             return self._table()
         places = [self._storage.uri(log.where) for log in self._scanned]
@@ -239,7 +251,7 @@ class Source:
 
         assert self.table is not None
         try:
-            found = self._spark.table(self.table)
+            found = self.spark.table(self.table)
             _ = found.columns
         except AnalysisException as error:
             raise ConfigurationError(f"--table {self.table}: {str(error).splitlines()[0][:200]}") from None
@@ -286,7 +298,7 @@ class Source:
                 )
                 before[path] = before.get(path, 0) + row["rows"]
         schema = "_block bigint, _first bigint, _last bigint, _shift bigint, _label string"
-        return self._spark.createDataFrame(rows, schema)
+        return self.spark.createDataFrame(rows, schema)
 
     def _unpacked(self) -> DataFrame:
         """The lines of packed files; the place of a line is its number, below 0, and the source that of its file."""
@@ -309,7 +321,7 @@ class Source:
                             raise InputError(labels[source], problem) from None
 
         places = list(dict.fromkeys(self._storage.uri(log.where) for log in self._packed))
-        files = self._spark.read.format("binaryFile").load(places).select("path", "content")
+        files = self.spark.read.format("binaryFile").load(places).select("path", "content")
         return files.mapInArrow(read, ddl("lines"))
 
 

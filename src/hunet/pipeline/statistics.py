@@ -19,7 +19,7 @@ def trace_statistics(location: str | Path) -> dict[str, Any]:
             quality = read_marker(spark_session(), location)
     else:
         quality = read_json(Path(location) / MARKER)
-    if quality is not None and quality.get("kind") == "import":
+    if quality is not None and quality.get("kind") in ("import", "follow"):
         return {
             "nodes": quality["nodes"],
             "external": quality["external"],

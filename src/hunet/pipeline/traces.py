@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import Contacts
 from hunet.model.errors import InputError
+from hunet.pipeline.schemas import names
 from hunet.pipeline.storage import INCOMPLETE, Storage, is_uri, join, read_json
 
 if TYPE_CHECKING:
@@ -26,13 +27,28 @@ _FEW = 100_000
 class Facts(NamedTuple):
     """What is known of a table of contacts or of nodes without holding it."""
 
-    rows: int
-    hashes: tuple[int, int, int]
-    """Their number, and the sums of both halves of the hashes of the rows."""
-    mean_duration: float = 0.0
-    """Of contacts (s), to a microsecond."""
+    rows: int = 0
+    upper: int = 0
+    """The sum of the upper halves of the rows' hashes."""
+    lower: int = 0
+    length: int = 0
+    """Of contacts, the sum of their durations (microseconds)."""
     others: int = 0
     """Nodes that take no part."""
+
+    @property
+    def hashes(self) -> tuple[int, int, int]:
+        """What the fingerprint is made of."""
+        return self.rows, self.upper, self.lower
+
+    @property
+    def mean_duration(self) -> float:
+        """Of contacts (s), to a microsecond."""
+        return self.length / _MICRO / self.rows if self.rows else 0.0
+
+    def plus(self, other: Facts) -> Facts:
+        """Of both tables together, if they have no row in common."""
+        return Facts(*(one + two for one, two in zip(self, other, strict=True)))
 
 
 def measure_contacts(contacts: DataFrame) -> Facts:
@@ -44,8 +60,8 @@ def measure_contacts(contacts: DataFrame) -> Facts:
     length = sf.round((sf.col("end") - sf.col("start")) * _MICRO).cast("bigint")
     found = contacts.select(hashed.alias("hash"), length.alias("length")).agg(*_sums(), sf.sum("length")).first()
     assert found is not None
-    rows, upper, lower, length_sum = found
-    return Facts(rows, (rows, upper, lower), length_sum / _MICRO / rows if rows else 0.0)
+    rows, upper, lower, total = found
+    return Facts(rows, upper, lower, total or 0)
 
 
 def measure_nodes(nodes: DataFrame) -> Facts:
@@ -56,7 +72,7 @@ def measure_nodes(nodes: DataFrame) -> Facts:
     found = nodes.select(inside.alias("hash")).agg(*_sums(), sf.count("*")).first()
     assert found is not None
     rows, upper, lower, every = found
-    return Facts(rows, (rows, upper, lower), others=every - rows)
+    return Facts(rows, upper, lower, others=every - rows)
 
 
 def _sums() -> list[Column]:
@@ -65,6 +81,22 @@ def _sums() -> list[Column]:
 
     upper, lower = sf.shiftrightunsigned("hash", 32), sf.col("hash").bitwiseAND(sf.lit(0xFFFFFFFF))
     return [sf.count("hash"), *(sf.coalesce(sf.sum(each), sf.lit(0)) for each in (upper, lower))]
+
+
+def read_rows(spark: SparkSession, location: str | Path, said: dict[str, Any]) -> DataFrame:
+    """The contacts of a trace that ``said`` is read of; of one that is followed, those that were there then."""
+    storage = Storage(spark)
+    contacts = spark.read.parquet(storage.uri(join(location, "contacts.parquet")))
+    if "batch" not in said:
+        return contacts.select(*names("contacts"))
+    still = spark.read.parquet(storage.uri(join(location, f"open.parquet/slot={said['slot']}")))
+    return contacts.where(contacts["batch"] <= said["batch"]).select(*names("contacts")).unionAll(still)
+
+
+def read_nodes(spark: SparkSession, location: str | Path, said: dict[str, Any]) -> DataFrame:
+    """The nodes of a trace, in the same way."""
+    nodes = spark.read.parquet(Storage(spark).uri(join(location, "nodes.parquet")))
+    return (nodes if "batch" not in said else nodes.where(nodes["batch"] <= said["batch"])).select("node")
 
 
 def read_marker(spark: SparkSession, location: str | Path) -> dict[str, Any] | None:
@@ -103,7 +135,7 @@ def read_trace(location: str | Path, spark: SparkSession | None = None) -> Conta
         said = read_marker(spark, location)
         if said is None:
             raise InputError(location, "holds no trace: import a log with 'hunet trace import LOG -o URI'")
-        rows = spark.read.parquet(storage.uri(join(location, "contacts.parquet"))).toArrow()
-        nodes = spark.read.parquet(storage.uri(join(location, "nodes.parquet"))).toArrow().column("node").to_pylist()
+        rows = read_rows(spark, location, said).toArrow()
+        nodes = read_nodes(spark, location, said).toArrow().column("node").to_pylist()
     about = {key: said[key] for key in ("span", "origin", "about")}
     return contacts_from_arrow(rows, nodes=nodes, **about)
