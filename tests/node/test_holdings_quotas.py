@@ -41,7 +41,8 @@ def test_excess_names_the_messages_of_others_that_it_is_about() -> None:
 def test_letting_go_of_what_is_not_held_changes_nothing() -> None:
     holdings, _ = holding(Quotas(), ("a", 7))
     holdings.hold(0)
-    for left in (1000, 0, 0):
+    holdings.hold(0)
+    for left in (1000, 1000, 0, 0):
         holdings.let_go(0)
         assert (holdings.held_bytes, holdings.holds(0)) == (left, left > 0)
 

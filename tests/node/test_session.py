@@ -165,6 +165,33 @@ def test_an_end_between_frames_and_one_in_the_middle() -> None:
     asyncio.run(scene())
 
 
+class SlowWriter:
+    """The writer of a connection that takes a while to close. A test sees in which order things happen."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.transport = self
+
+    def close(self) -> None:
+        self.done.append("close")
+
+    async def wait_closed(self) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        self.done.append("closed")
+
+    def abort(self) -> None:
+        self.done.append("abort")
+
+
+def test_what_was_sent_goes_out_before_a_session_is_cut_off() -> None:
+    writer = SlowWriter()
+    session = object.__new__(Session)
+    session._writer = writer  # type: ignore[assignment]
+    asyncio.run(session.close())
+    assert writer.done == ["close", "closed", "abort"]
+
+
 def test_nothing_is_sent_once_a_session_is_being_closed() -> None:
     async def scene() -> None:
         async with sessions() as (ann, bob):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import OutputError
-from hunet.node.store import DamagedError, Header, Store, open_store
+from hunet.node.store import _TABLES, DamagedError, Header, Store, open_store
 
 
 def header(number: int, *, ttl: float = 100.0) -> Header:
@@ -116,6 +116,13 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_half_written(tmp_path: Path
     store.close()
 
 
+@pytest.mark.parametrize(("said", "remedy"), [("disk I/O error", "make some room"), ("locked", "nothing was written")])
+def test_room_is_asked_for_where_it_would_help(said: str, remedy: str) -> None:
+    clear = f"the store in memory: cannot be written: {said}; {remedy}"
+    with pytest.raises(OutputError, match=clear), Store()._clear_errors():
+        raise sqlite3.OperationalError(said)
+
+
 def test_a_damaged_content_is_noticed(tmp_path: Path) -> None:
     filled(tmp_path / "a.db", 2)
     raw = sqlite3.connect(tmp_path / "a.db")
@@ -153,6 +160,8 @@ def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_salvaged(tmp_path: 
         store.abandon()
         store, problem = open_store(path)
     assert "was damaged" in problem
+    nothing = f" 0 rows were salvaged, tables not wholly readable: {', '.join(_TABLES)};"
+    assert (nothing in problem) == (damage == "not a database")
     assert list(tmp_path.glob("hunet.db.damaged-*"))
     assert not path.with_name("hunet.db.damaged").exists()
     if damage != "not a database":
@@ -168,5 +177,5 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.db")
     store.set_fact("version", b"99")
     store.close()
-    with pytest.raises(OutputError, match="version 99"):
+    with pytest.raises(OutputError, match=r"a\.db: is of version 99"):
         Store(tmp_path / "a.db")

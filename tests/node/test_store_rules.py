@@ -31,3 +31,8 @@ def test_of_a_sound_table_everything_is_read(tmp_path: Path) -> None:
 
 def test_of_what_cannot_be_opened_everything_is_lost(tmp_path: Path) -> None:
     assert _salvage(tmp_path, Store()) == (0, list(_TABLES))
+
+
+def test_what_is_salvaged_is_counted(tmp_path: Path) -> None:
+    filled(tmp_path / "a.db", 3)
+    assert _salvage(tmp_path / "a.db", Store()) == (1 + 1 + 3 * 3, [])  # its version, what it wants, messages

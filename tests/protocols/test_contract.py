@@ -39,9 +39,12 @@ def test_who_exchanges_once_in_a_contact() -> None:
 def test_who_tells_what_it_wants(protocol: str, tells: bool) -> None:
     pair = Pair(protocol)
     pair.a.subscribe("x")
-    pair.a.meet(pair.b, at=1)
+    pair.a.connect(pair.b, at=1)
     assert bool(pair.packets("Interests")) == tells
     assert pair.packets("Seen")
+    before = len(pair.sent)
+    pair.a.subscribe("y")
+    assert pair.sent[before:] == [(0, 1, Interests(("x", "y")))] * tells
 
 
 @pytest.mark.parametrize(

@@ -68,5 +68,9 @@ def test_a_bounded_buffer_gives_up_what_it_would_evict(evict: str, first: int) -
     assert copies(node) == sorted({0, 1, 2, 3} - {first})
 
 
+def test_an_unlimited_buffer_gives_up_the_oldest_whatever_it_would_evict() -> None:
+    assert surrender(holding("push", evict="last-in"), 1, 2, 3) == [1]
+
+
 def test_who_holds_nothing_for_others_gives_up_nothing() -> None:
     assert Protocol(0, None, Network("push", 1)[0].protocol.driver, None).surrender(0b111, 0.0) == 0  # type: ignore[arg-type]

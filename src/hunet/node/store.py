@@ -384,7 +384,7 @@ def open_store(path: Path) -> tuple[Store, str]:
             path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
     store = Store(path)
     saved, lost = _salvage(aside, store)
-    mark.unlink(missing_ok=True)
+    mark.unlink()
     problem = (
         f"{path}: was damaged; {saved} rows were salvaged, tables not wholly readable: {', '.join(lost) or 'none'}"
     )
@@ -416,7 +416,7 @@ def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
 def _readable(source: sqlite3.Connection, table: str) -> tuple[bool, list[tuple]]:  # type: ignore[type-arg]
     rows: dict[int, tuple] = {}  # type: ignore[type-arg]
     for order in ("ASC", "DESC"):
-        try:
+        with suppress(sqlite3.Error):
             for rowid, *row in source.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid {order}"):
                 if rowid in rows:
                     break
@@ -424,6 +424,4 @@ def _readable(source: sqlite3.Connection, table: str) -> tuple[bool, list[tuple]
             else:
                 if order == "ASC":
                     return True, list(rows.values())
-        except sqlite3.Error:
-            continue
     return False, [rows[rowid] for rowid in sorted(rows)]

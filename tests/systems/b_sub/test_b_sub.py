@@ -57,6 +57,22 @@ def test_interests_fade_at_the_ticks_of_a_common_clock() -> None:
     assert relay(bob, "x") == 0
 
 
+def test_the_clock_may_tick_faster_than_seconds() -> None:
+    pair = Pair("b-sub", decay_cycle=0.5)
+    pair.b.subscribe("x")
+    for at in (0.1, 0.6):
+        pair.a.meet(pair.b, at=at)
+    assert relay(pair.a, "x") == 5 - 1 + 5
+
+
+def test_what_is_learnt_at_a_tick_does_not_fade_by_it() -> None:
+    pair = Pair("b-sub", decay_cycle=10, links=Links(rate=1.0))
+    pair.b.subscribe("x")
+    message = pair.a.publish("x", at=8)
+    pair.a.meet(pair.b, at=9, seconds=2)  # the link rests, and filters merge, at 10
+    assert [pair.a.protocol.demand(message, at).strength for at in (12.0, 20.0)] == [5, 4]
+
+
 def test_unsubscribing_empties_the_genuine_filter_and_others_forget_by_decay() -> None:
     pair = Pair("b-sub", decay_cycle=10)
     pair.a.subscribe("x")

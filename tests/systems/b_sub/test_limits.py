@@ -90,3 +90,13 @@ def test_what_a_peer_wants_itself_raises_no_mark() -> None:
     author.meet(reader, at=2.0)
     assert reader.delivered == [message]
     assert author.protocol.marks == {}
+
+
+def test_what_dies_while_it_waits_for_a_slow_link_is_not_sent() -> None:
+    net = Network("b-sub", 2, decay_cycle=1e9, links=Links(rate=1.0))
+    author, reader = net.nodes
+    reader.subscribe("x")
+    for ttl in (1.5, None, None):
+        author.publish("x", at=1.0, ttl=ttl)
+    author.meet(reader, at=2.0, seconds=10)
+    assert net.packets() == ["0->1 m2", "0->1 m1"]

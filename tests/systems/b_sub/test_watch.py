@@ -47,6 +47,13 @@ def test_a_greeting_costs_bytes_and_gives_interests_away() -> None:
     assert (found["lasting_interests"], found["lasting_guessed"]) == (1, 0), "the lowest value of each tag counts"
 
 
+def test_greetings_are_counted_also_when_there_is_nothing_new_to_say() -> None:
+    pair = Pair("b-sub", decay_cycle=1e9, exact=True)
+    for at in (1, 2):
+        pair.a.meet(pair.b, at=at)
+    assert [node.protocol.observations(3.0)["greetings"] for node in pair.nodes] == [2, 2]
+
+
 def test_a_tag_that_is_not_shown_is_not_guessed() -> None:
     seen = watch("a", "b")
     seen.greeted(greeting(), ["a"])

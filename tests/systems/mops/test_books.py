@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 from random import Random
 
 from hunet.systems.mops.closeness_graph import ClosenessGraph
@@ -48,6 +48,18 @@ def test_a_new_place_forgets_what_others_told_and_who_is_gone() -> None:
     assert sorted(moved.lists) == [0]
     assert (moved.external_sum(), moved.external_or_relayed()) == ({}, {})
     assert moved.internal().keys() == {"a", "b"}
+
+
+def test_sums_do_not_depend_on_who_was_heard_first() -> None:
+    def heard(order: tuple[tuple[int, float], ...]) -> list[float]:
+        found = InterestBook(2, 0.9, 0.0)
+        found.place(BEFORE)
+        for community, weight in order:
+            found.hear_internal(3, Internal(community, (("x", weight),)))
+        return [found.external_sum()["x"], found.external_or_relayed()["x"]]
+
+    sums = [heard(order) for order in permutations([(8, 0.11), (16, 0.23), (24, 0.37)])]
+    assert all(one == sums[0] for one in sums)
 
 
 def test_packets_are_as_long_as_what_they_say() -> None:

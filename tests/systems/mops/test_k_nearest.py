@@ -29,6 +29,16 @@ def test_who_never_left_is_nearer_than_who_left_for_half_a_second() -> None:
     assert net[0].protocol.nearest == [2]
 
 
+def test_of_those_who_are_equally_near_the_lowest_numbers_count() -> None:
+    net = Network("k-nearest", 3, nearest=1)
+    net.phase("train")
+    net[0].meet(net[2], at=10, seconds=10)
+    net[0].meet(net[1], at=80, seconds=10)
+    net.advance(100)
+    net.phase("operate")
+    assert net[0].protocol.nearest == [1]
+
+
 def test_who_has_left_before_the_training_is_not_met_in_it() -> None:
     net = Network("k-nearest", 3)
     net[0].meet(net[1], at=1)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from hunet.protocols.carrier import Seen
 from hunet.protocols.contract import ID_BYTES, Demand
 from hunet.systems.mops.contact_history import ContactHistory
-from hunet.systems.mops.exchange import CommunityExchange
+from hunet.systems.mops.errands import Errand
+from hunet.systems.mops.exchange import CommunityExchange, News, Row
 from hunet.systems.mops.interests import InterestBook, Internal
-from hunet.systems.mops.learning import Learner
+from hunet.systems.mops.learning import Learner, Neighbourhood
 from hunet.systems.mops.mops import LocalStanding
 from hunet.systems.mops.structure import structure_of
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES
-from hunet.testing import Network
+from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants
+from hunet.testing import Network, TestNode
 from tests.systems.mops.test_mops import TWO_TOWNS, towns
 
 
@@ -42,6 +44,9 @@ def test_communities_are_told_in_order() -> None:
         told = device.news().communities
         assert [group for _, group in told] == [(1, 0), (2, 3)]
         assert list(told) == sorted(told)
+    device = CommunityExchange(0, 0, {}, threshold=0.5, hops=1)
+    device.hear(News(0, (), (), ((3, (9,)), (2, (7, 8)))))
+    assert device.news().communities == ((1, (0,)), (2, (7, 8)), (3, (9,)))
 
 
 def test_a_broker_asks_for_what_has_weight_elsewhere() -> None:
@@ -64,6 +69,51 @@ def test_a_peer_is_told_once_and_hellos_are_counted() -> None:
 def test_a_standing_is_as_long_as_what_it_says() -> None:
     standing = LocalStanding(4, (1, 2), ((0, 1.0), (3, 2.0), (4, 0.0)))
     assert standing.size == 3 * ID_BYTES + 3 * 2 * WEIGHT_BYTES
+
+
+def test_a_hello_is_as_long_as_what_it_says() -> None:
+    rows = Row(0, 0, ((1, 0.9), (2, 0.8))), Row(1, 1, ((0, 0.9),))
+    hello = Neighbourhood(News(5, rows, ((0, 1, 0),), ((1, (0, 1)),)))
+    ids = 1 + (1 + 2) + (1 + 1) + 1 + 2  # the sender, two rows, one device's progress, one community
+    assert hello.size == ids * ID_BYTES + (3 + 2) * WEIGHT_BYTES
+
+
+def test_a_peer_gets_nothing_before_its_list_has_come() -> None:
+    net = towns()
+    net[2].subscribe("A")
+    net[2].meet(net[0], at=1)
+    net[0].meet(net[1], at=2)
+    net[1].publish("A", at=3)
+    author = net[1].protocol
+    author.receive(0, Seen(0), 4.0)
+    assert author.poll(0, 4.0, 1) is None  # the list may have been lost
+    author.receive(0, Wants(()), 4.0)
+    assert isinstance(author.poll(0, 4.0, 1), Errand)
+
+
+def asked(*topics: str, wants: Wants) -> TestNode:
+    """A device that has published on these topics, and that its neighbour has asked."""
+    node = Network("k-nearest", 2)[0]
+    for topic in topics:
+        node.publish(topic)
+    node.protocol.receive(1, wants, 0.0)
+    node.protocol.receive(1, Seen(0), 0.0)
+    return node
+
+
+def test_a_neighbour_gets_as_many_of_the_topics_that_it_wants_most_as_there_is_room_for() -> None:
+    node = asked("a", "b", "c", wants=Wants((("c", 3.0), ("b", 2.0), ("a", 1.0))))
+    assert [node.protocol.most_wanted(1, 0.0, room) for room in (1, 2, 3)] == [0b100, 0b110, 0b111]
+
+
+def test_what_is_not_listed_has_the_default_weight_and_comes_last() -> None:
+    for default, rest in ((0.0, 0), (0.1, 0b10)):
+        protocol = asked("a", "b", wants=Wants((("a", 1.0),), default)).protocol
+        first = protocol.poll(1, 0.0, 9)
+        assert first.messages == 0b01
+        protocol.sent(1, first, True, 0.0)
+        last = protocol.poll(1, 0.0, 9)
+        assert (last.messages if last else 0) == rest
 
 
 def test_who_is_told_the_structure_says_no_hellos() -> None:

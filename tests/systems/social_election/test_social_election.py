@@ -179,11 +179,11 @@ def test_who_stands_in_company_is_not_a_ferry() -> None:
     assert roles(net) == "uu"
     for node in net.nodes:
         node.protocol.parameters = type(node.protocol.parameters)(self_promotion=True, switching=1.0)
-    net[0].disconnect(net[1], at=501)
+    net[0].disconnect(net[1], at=501.25)
     net.advance(550)
     assert roles(net) == "uu"
     net.advance(553)
-    assert roles(net) == "bb"
+    assert net.engine.record.roles[-2:] == [(551.25, 0, "broker"), (551.25, 1, "broker")]  # after half a window
 
 
 def test_nobody_waits_for_a_greeting_that_was_lost() -> None:

@@ -24,6 +24,12 @@ def test_of_two_entries_with_one_handle_the_newer_stays_however_unlike_they_are(
     assert directory.entries() == (new,)
 
 
+def test_a_community_without_brokers_is_no_news() -> None:
+    directory = BrokerDirectory()
+    assert not directory.update([Entry(0, 0b111, 5.0)])
+    assert directory.entries() == ()
+
+
 def test_who_is_in_a_community_makes_no_other() -> None:
     assert agreed([0b011, 0b011, 0b100], least=1) == [0b011, 0b100]
 
@@ -41,6 +47,15 @@ def test_a_friend_whom_the_window_has_left_behind_is_a_change() -> None:
 
 def overlay(**given: Any) -> Network:
     return Network("socio-aware-overlay", 6, mode="online", broker_link="direct", **given)
+
+
+def test_who_has_lost_all_friends_is_alone_again() -> None:
+    net = overlay(threshold=10.0, window=100.0)
+    ann, bob, eve = net.nodes[:3]
+    ann.meet(bob, at=0, seconds=20)
+    assert ann.protocol.place.community == 0b011
+    ann.meet(eve, at=500)
+    assert ann.protocol.place == Place(0b001)
 
 
 def told_out_of_band(net: Network, node: int, place: Place) -> list[tuple[int, str]]:

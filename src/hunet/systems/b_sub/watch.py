@@ -142,10 +142,9 @@ class Watch:
 
     def observations(self) -> dict[str, float]:
         """What was counted, and how things stand now."""
-        found = self._guessed(self._lowest) if self._lowest else 0
         now = {
             "relayed_tags": len(self.relayed.counters),
-            "lasting_guessed": found,
+            "lasting_guessed": self._guessed(self._lowest),
             "lasting_interests": len(self._own),
         }
         return self.counts | now

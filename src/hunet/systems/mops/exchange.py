@@ -108,8 +108,6 @@ class CommunityExchange:
         left = [node for node in sorted(self.rows) if node not in self._taken]
         for label, group in communities(graph, left, self._threshold).items():
             self._learn(self._decided.get(self.node, 0) + 1, label, group)
-        if not self.placed:  # its initiator has told others another community meanwhile
-            self._learn(self._decided.get(self.node, 0) + 1, self.node, (self.node,))
         self._near, self._news = Neighbourhoods(graph, self._threshold), None
 
     def _known_graph(self, *, present: bool = False) -> ClosenessGraph:

@@ -247,7 +247,7 @@ class InterestBook:
         return community, self._once_for("relay", community, lambda one: tuple(sorted(self.external_of(one).items())))
 
     def _self(self) -> Weights:
-        return dict.fromkeys(sorted(self.own), 1.0)
+        return dict.fromkeys(self.own, 1.0)
 
     @property
     def _home(self) -> Node:

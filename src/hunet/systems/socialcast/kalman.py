@@ -36,18 +36,12 @@ class ScalarKalman:
 
     __slots__ = ("error", "forecast", "observation_noise", "state_noise")
 
-    def __init__(
-        self,
-        state_noise: float = 0.01,
-        observation_noise: float = 1.0,
-        forecast: float = 0.0,
-        error: float = 1.0,
-    ) -> None:
+    def __init__(self, state_noise: float, observation_noise: float) -> None:
         self.state_noise = state_noise
         self.observation_noise = observation_noise
-        self.forecast = forecast
+        self.forecast = 0.0
         """X̂, the forecast of the next sample."""
-        self.error = error
+        self.error = 1.0
         """Ω, its mean squared error."""
 
     def update(self, sample: float) -> float:

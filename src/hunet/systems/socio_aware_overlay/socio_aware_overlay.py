@@ -259,7 +259,8 @@ class SocioAwareOverlay(Carrier):
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
         super().sent(peer, packet, arrived, now)
-        if not arrived or not isinstance(packet, Handed) or packet.purpose != "inject":
+        assert isinstance(packet, Handed)
+        if not arrived or packet.purpose != "inject":
             return
         own = packet.messages & self.outbox
         self.outbox ^= own

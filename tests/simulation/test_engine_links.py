@@ -1,0 +1,130 @@
+"""When links settle and whom they ask, what crashes leave of them, and the order of what happens at one instant."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from hunet import Contacts, Crash, Links, Workload, run
+from hunet.model import Catalogue, Node
+from hunet.protocols import Control, Data, Driver, Packet, Protocol
+from hunet.simulation.engine import Engine
+from hunet.simulation.metrics import deliveries
+from hunet.simulation.record import Record
+from hunet.testing import Network, Pair
+from tests.simulation.test_engine import Diary, Word
+
+
+class Sender(Diary):
+    """Has a number of packets to send, and writes down when it is asked for one."""
+
+    packets = 0
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        self.driver.wake(peer)
+        return ()
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        self.diary.append(("poll", peer, now))
+        self.packets -= 1
+        return Data(0b1) if self.packets >= 0 else None
+
+
+def times(node: Any, what: str) -> list[float]:
+    return [entry[2] for entry in node.protocol.diary if entry[0] == what]
+
+
+def test_a_slow_link_settles_once_and_asks_nobody_who_has_nothing() -> None:
+    pair = Pair(Sender, links=Links(rate=1.0))
+    pair.a.protocol.packets = 2
+    pair.a.connect(pair.b, at=10)
+    pair.advance(15)
+    pair.a.protocol.packets = 1
+    pair.a.protocol.driver.wake(1)
+    pair.a.subscribe("x", at=20)  # any event: what was woken is asked
+    pair.a.disconnect(pair.b, at=30)
+    assert [times(node, "settled") for node in pair.nodes] == [[12.0], [12.0]]
+    assert times(pair.b, "poll") == [11.0]
+
+
+class Thankful(Diary):
+    """Says a word when a link has settled."""
+
+    def settled(self, peer: Node, now: float) -> None:
+        self.driver.send(peer, Word("thanks"))
+
+
+def test_what_is_said_when_a_link_settles_is_heard_before_the_next_contact_begins() -> None:
+    net = Network(Thankful, 3)
+    net.engine.connect(0, 1)
+    assert [node.protocol.diary for node in net.nodes] == [[(1, Word("thanks"), 0.0)], [(0, Word("thanks"), 0.0)], []]
+
+
+@pytest.mark.parametrize("crashed", [0, 1])
+def test_a_contact_that_ends_after_one_end_has_crashed_is_not_ended_again(crashed: Node) -> None:
+    pair = Pair(Diary)
+    pair.a.connect(pair.b, at=1)
+    pair[crashed].crash(at=2)
+    pair.a.disconnect(pair.b, at=3)
+    assert times(pair[1 - crashed], "down") == [2.0]
+
+
+class Mourner(Protocol):
+    """Tells everybody of a link that is down."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.diary: list[str] = []
+
+    def link_down(self, peer: Node, now: float) -> None:
+        self.diary.append(f"{peer} is gone")
+        self.driver.broadcast(Word("gone"))
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        self.diary.append(f"{peer} says so")
+
+
+@pytest.mark.parametrize("links", [Links(), Links(rate=1.0)])
+def test_all_links_of_a_crashed_device_are_down_before_anybody_talks_of_it(links: Links) -> None:
+    net = Network(Mourner, 3, links=links)
+    for one, two in ((0, 1), (0, 2), (1, 2)):
+        net[one].connect(net[two])
+    net[0].crash(at=1)
+    assert [net[node].protocol.diary for node in (1, 2)] == [["0 is gone", "2 says so"], ["0 is gone", "1 says so"]]
+
+
+def test_a_device_is_told_how_often_it_has_been_started_before() -> None:
+    told = []
+
+    def make(node: Node, driver: Driver, starts: int) -> Protocol:
+        told.append(starts)
+        return Protocol(node, None, driver, Random(starts))
+
+    engine = Engine(1, Catalogue(), make, Links(), Random(1), crashes=True)
+    for _ in range(2):
+        engine.crash(0)
+        engine.restart(0)
+    assert told == [0, 1, 2]
+
+
+def test_packets_arrive_before_timers_run_out() -> None:
+    net = Network(Diary, 2, links=Links(out_of_band_delay=3.0))
+    net[1].protocol.driver.set_timer("tick", 3.0)
+    net[0].protocol.driver.send_out_of_band(1, Word("hello"))
+    net.advance(10)
+    assert [entry[0] for entry in net[1].protocol.diary] == ["out of band", "tick"]
+
+
+def test_nothing_happens_after_the_end() -> None:
+    contacts = Contacts.from_records([("0", "1", 0, 100)])
+    roles = run(contacts, Workload.of([], []), "social-election", crashes=[Crash(0, 50.0, 1000.0)]).roles
+    assert roles[roles["node"] == "0"]["role"].iloc[-1] == "down"
+
+
+def test_first_deliveries_are_in_order_of_time() -> None:
+    record = Record()
+    for time, number in ((1.0, 5), (2.0, 3), (3.0, 5)):
+        record.deliveries.extend((time, 0, number, 1))
+    assert deliveries(record, nodes=1).publication.tolist() == [5, 3]
