@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hunet.model import OutputError
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.identity import device_name
 from hunet.node.publication import Publication
@@ -55,3 +58,18 @@ def test_devices_are_put_in_the_order_of_keys_whatever_their_numbers() -> None:
     store.commit()
     holdings = Holdings(middle, store, Quotas())
     assert [name for _, name in holdings._in_order] == [low, middle, high]
+
+
+def test_what_is_held_again_after_a_restart_weighs_as_much_as_before() -> None:
+    holdings, size = holding(Quotas(), ("a", 7), ("b", 8))
+    again = Holdings(NAMES[0], holdings._store, Quotas())
+    again.load()
+    again.restore(holdings.held, {})
+    assert again.held_bytes == holdings.held_bytes == 2 * size
+
+
+def test_a_publication_may_fill_the_quota_to_the_last_byte() -> None:
+    holdings, _ = holding(Quotas(total=1000))
+    holdings.check_room(1000)
+    with pytest.raises(OutputError, match="1001 more exceed the quota of 1000"):
+        holdings.check_room(1001)

@@ -56,6 +56,12 @@ def test_round_trip(topic: str, content: bytes, created: float, content_type: st
     assert len(data) <= limits.encoded_bytes
 
 
+def test_the_limits_are_those_that_other_nodes_keep() -> None:
+    usual = PublicationLimits()
+    assert (usual.content_bytes, usual.topic_bytes, usual.content_type_bytes) == (1 << 20, 256, 128)
+    assert (usual.longest_ttl, usual.clock_skew) == (366 * 86400.0, 300.0)
+
+
 def test_every_single_bit_counts() -> None:
     data = hello(receipts=True).to_bytes()
     for bit in range(8 * len(data)):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from noise.connection import Keypair, NoiseConnection
 
 from hunet.node.identity import Identity, device_key
+from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from tests.node.company import narrow
 
@@ -337,3 +338,8 @@ def test_a_handshake_does_not_take_forever() -> None:
 def test_reasons_that_are_nobodys_fault() -> None:
     assert not PeerFault("silent").hostile
     assert PeerFault("malformed").hostile
+
+
+def test_a_session_puts_up_with_what_a_node_does() -> None:
+    session, node = SessionLimits(), NeighbourLimits()
+    assert (session.frame_bytes, session.handshake_seconds) == (node.frame_bytes, node.handshake_seconds)

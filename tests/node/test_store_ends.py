@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+import stat
 from pathlib import Path
 
-from hunet.node.store import Store
+import pytest
+
+from hunet.node.store import Store, open_store
 from tests.node.test_store import header
 
 
@@ -19,6 +23,20 @@ def test_what_is_rolled_back_is_not_there_for_this_process_either() -> None:
     assert store.counters() == {}
     store.commit()
     assert list(store.headers()) == [header(0)]
+
+
+def test_a_store_that_was_let_go_of_is_not_written_any_more(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a.db")
+    store.count("sent")
+    store.abandon()
+    with pytest.raises(sqlite3.ProgrammingError):
+        store.count("sent")
+
+
+def test_only_its_owner_can_look_into_the_folder_of_a_store(tmp_path: Path) -> None:
+    store, _ = open_store(tmp_path / "node" / "hunet.db")
+    store.close()
+    assert stat.S_IMODE((tmp_path / "node").stat().st_mode) == 0o700
 
 
 def test_encounters_without_an_end_ended_when_the_node_was_last_alive(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from hunet import Links
 from hunet.testing import Network, Pair
 
@@ -20,6 +22,18 @@ def test_push_does_not_send_twice() -> None:
     pair.a.meet(pair.b, at=1)
     pair.a.meet(pair.b, at=2)
     assert pair.packets() == ["0->1 m0"]
+
+
+def test_push_does_not_ask_for_a_link_to_who_has_the_message() -> None:
+    pair = Pair("push")
+    pair.a.publish("x")
+    pair.a.connect(pair.b)
+    asked: list[int] = []
+    pair.b.protocol.driver = SimpleNamespace(wake=asked.append)
+    pair.b.protocol._store(0b1, 0.0)
+    assert asked == []
+    pair.b.publish("x")
+    assert asked == [0]
 
 
 def test_push_passes_on_at_once_along_open_links() -> None:
@@ -102,6 +116,7 @@ def test_spray_gives_half_of_its_tokens_and_then_waits() -> None:
     assert message not in third.protocol.tokens
     first.meet(fourth, at=4)
     assert (first.protocol.tokens[message], fourth.protocol.tokens[message]) == (1, 1)
+    assert net.packets() == ["0->1 m0", "0->2 m0", "1->4 m0"]
 
 
 def test_spray_delivers_to_subscribers_without_spending_a_token() -> None:

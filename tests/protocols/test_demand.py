@@ -89,8 +89,9 @@ def test_mops_knows_the_lists_of_its_community_and_the_weight_of_others() -> Non
     net = Network("mops", 4, closeness=WORLD)
     ann, bob, eve, dan = net.nodes
     assert (ann.protocol.circle(), dan.protocol.circle()) == (0b0011, 0b1100)
-    bob.protocol.book.hear([InterestList(0, 1.0, ("news",))])
-    assert demand(bob) == Demand(devices=0b0001)
+    for one, other in ((ann, bob), (bob, ann)):
+        one.protocol.book.hear([InterestList(other.node, 1.0, ("news",))])
+        assert demand(one) == Demand(devices=1 << other.node)
     dan.subscribe("arts")
     dan.meet(eve, at=1)
     eve.meet(bob, at=2)

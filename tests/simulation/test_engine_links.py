@@ -49,6 +49,21 @@ def test_a_slow_link_settles_once_and_asks_nobody_who_has_nothing() -> None:
     assert times(pair.b, "poll") == [11.0]
 
 
+class Eager(Sender):
+    """Asks to be asked three times."""
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        for _ in range(3):
+            self.driver.wake(peer)
+        return ()
+
+
+def test_who_wakes_a_link_several_times_is_asked_once() -> None:
+    pair = Pair(Eager)
+    pair.a.meet(pair.b, at=1)
+    assert [times(node, "poll") for node in pair.nodes] == [[1.0], [1.0]]
+
+
 class Thankful(Diary):
     """Says a word when a link has settled."""
 
@@ -93,6 +108,26 @@ def test_all_links_of_a_crashed_device_are_down_before_anybody_talks_of_it(links
         net[one].connect(net[two])
     net[0].crash(at=1)
     assert [net[node].protocol.diary for node in (1, 2)] == [["0 is gone", "2 says so"], ["0 is gone", "1 says so"]]
+
+
+def test_timers_of_a_crashed_device_do_not_run_out() -> None:
+    net = Network(Diary, 2)
+    lives = [node.protocol for node in net.nodes]
+    for node in net.nodes:
+        node.protocol.driver.set_timer("tick", 10.0)
+        node.crash(at=5)
+    net[1].restart(at=6)
+    net.advance(20)
+    assert [life.diary for life in [*lives, net[1].protocol]] == [[], [], []]
+
+
+def test_a_device_that_is_back_meets_its_neighbours_in_order() -> None:
+    net = Network(Mourner, 9)
+    for peer in (8, 1):
+        net[0].connect(net[peer])
+    net[0].crash(at=1)
+    net[0].restart(at=2)
+    assert list(net.engine.devices[0].neighbours) == [1, 8]
 
 
 def test_a_device_is_told_how_often_it_has_been_started_before() -> None:

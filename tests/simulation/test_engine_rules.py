@@ -130,6 +130,12 @@ def test_at_one_instant_phases_come_first_then_subscriptions_then_publications()
     assert Order.events == ["train", "y", "operate", "x", "m", "no y"]
 
 
+def test_without_training_there_are_no_phases() -> None:
+    Order.events.clear()
+    run(Contacts.from_records([("a", "b", 0, 100)]), Workload.of([], [Subscription(0, "x")]), Order)
+    assert Order.events == ["x"]
+
+
 def test_a_weighted_subscription_is_owed_what_it_matches() -> None:
     contacts = Contacts.from_records([("a", "b", 0, 100)])
     said = [Publication(name, 10.0, 0, name) for name in ("football goals", "hockey", "goals")]

@@ -76,8 +76,7 @@ class Holdings:
     def load(self) -> None:
         """Read the headers of all messages: one pass over the store."""
         for header in self._store.headers():
-            if header.number > len(self.messages):
-                self.messages.skip(header.number)
+            self.messages.skip(header.number)
             self._remember(header)
         self.messages.skip(int((self._store.fact("next") or b"0").decode()))
 

@@ -100,7 +100,7 @@ def play(
             now = time
             if time > step:
                 take_steps(time)
-                step = steps[len(control)] if len(control) < len(steps) else inf
+                step = steps[len(control)]
             if agenda and agenda[0][:2] < (time, rank):
                 engine.advance(time, rank)
             engine.now = time

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hunet import Links, make_workload, make_world, run
 from hunet.model import Catalogue, ConfigurationError, PeerError
 from hunet.protocols.codec import decode, encode
+from hunet.protocols.contract import ID_BYTES
 from hunet.systems.b_sub.filter import FilterShape
 from hunet.systems.b_sub.packets import Filters, from_wire, to_wire
 from hunet.systems.b_sub.watch import OBSERVED
@@ -226,6 +227,17 @@ def test_a_false_match_is_noted_and_not_delivered() -> None:
     assert (seen["forwards"], seen["false_forwards"]) == (1, 1)
 
 
+def test_what_is_given_to_a_carrier_is_no_false_match() -> None:
+    net = Network("b-sub", 3, decay_cycle=1e9)
+    author, carrier, reader = net.nodes
+    reader.subscribe("x")
+    reader.meet(carrier, at=1)
+    author.publish("x", at=2)
+    author.meet(carrier, at=3)
+    assert net.packets() == ["0->1 m0"]
+    assert len(net.engine.record.false_matches) == 0
+
+
 def _positions(tag: str) -> tuple[int, ...]:
     return FilterShape(counters=8, hashes=1).positions(tag)
 
@@ -369,6 +381,11 @@ def test_greetings_go_over_the_wire_and_come_back_equal(own: set[str], others: s
     for cut in range(0, len(data), 7):
         with pytest.raises(PeerError):
             from_wire(data[:cut], SHAPE)
+
+
+def test_a_greeting_is_as_long_as_its_filters_and_the_names_of_what_was_seen() -> None:
+    told = Filters(b"abc", bytes(SHAPE.counters), None, 0b1011)
+    assert told.size == told.filter_bytes + 3 * ID_BYTES
 
 
 @given(st.binary(max_size=200))

@@ -297,7 +297,23 @@ def test_damage_is_the_peers_fault(data: bytes) -> None:
         SHAPE.from_wire(data)
 
 
-@pytest.mark.parametrize("given_", [{"counters": 257}, {"hashes": 0}, {"initial": 0}, {"initial": 9, "ceiling": 8}])
+IMPOSSIBLE = [
+    {"counters": 0},
+    {"counters": 257},
+    {"hashes": 0},
+    {"hashes": 17},
+    {"initial": 0},
+    {"initial": 9, "ceiling": 8},
+    {"ceiling": 256},
+]
+
+
+@pytest.mark.parametrize("given_", IMPOSSIBLE, ids=str)
 def test_impossible_shapes_are_refused(given_: dict[str, int]) -> None:
     with pytest.raises(ConfigurationError, match="1 to 256 counters"):
         FilterShape(**given_)
+
+
+def test_the_least_and_the_largest_shapes() -> None:
+    assert FilterShape(counters=1, hashes=1, initial=1, ceiling=1).of(["x"]).value("x") == 1
+    assert FilterShape(counters=256, hashes=16, initial=255, ceiling=255).of(["x"]).value("x") == 255

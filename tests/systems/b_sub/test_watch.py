@@ -47,6 +47,13 @@ def test_a_greeting_costs_bytes_and_gives_interests_away() -> None:
     assert (found["lasting_interests"], found["lasting_guessed"]) == (1, 0), "the lowest value of each tag counts"
 
 
+def test_of_equally_firm_tags_the_first_by_name_is_guessed() -> None:
+    for own, guessed in (("a", 1), ("b", 0)):
+        seen = watch("a", "b")
+        seen.greeted(greeting(a=5, b=5), [own])
+        assert seen.observations()["guessed"] == guessed
+
+
 def test_greetings_are_counted_also_when_there_is_nothing_new_to_say() -> None:
     pair = Pair("b-sub", decay_cycle=1e9, exact=True)
     for at in (1, 2):

@@ -62,6 +62,15 @@ def test_sums_do_not_depend_on_who_was_heard_first() -> None:
     assert all(one == sums[0] for one in sums)
 
 
+def test_what_is_told_is_in_order_whoever_was_heard_first() -> None:
+    found = InterestBook(2, 0.9, 0.0)
+    found.place(BEFORE)
+    for broker, topic in ((4, "d"), (3, "c")):
+        found.hear_internal(broker, Internal(3, ((topic, 0.5),)))
+    [(_, told)] = found.told_inside().lists
+    assert [topic for topic, _ in told] == ["c", "d"]
+
+
 def test_packets_are_as_long_as_what_they_say() -> None:
     one = InterestList(0, 1.0, ("ab", "c"), ("def",), False)
     assert Lists((one, one)).size == 2 * (8 + 8) + 2 * (2 + 1 + 3 + 3 * 4)

@@ -47,6 +47,14 @@ def test_who_has_left_before_the_training_is_not_met_in_it() -> None:
     assert net[0].protocol.history.peers == [2]
 
 
+def test_nothing_is_said_in_the_training() -> None:
+    net = Network("k-nearest", 2)
+    net.phase("train")
+    net[0].connect(net[1], at=1)
+    net[0].subscribe("x")
+    assert net.sent == []
+
+
 def test_contacts_that_are_open_when_the_training_ends_are_used() -> None:
     net = Network("k-nearest", 2)
     net.phase("train")

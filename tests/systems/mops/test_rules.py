@@ -7,13 +7,15 @@ from hunet.protocols.contract import ID_BYTES, Demand
 from hunet.systems.mops.contact_history import ContactHistory
 from hunet.systems.mops.errands import Errand
 from hunet.systems.mops.exchange import CommunityExchange, News, Row
-from hunet.systems.mops.interests import InterestBook, Internal
+from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists
 from hunet.systems.mops.learning import Learner, Neighbourhood
 from hunet.systems.mops.mops import LocalStanding
+from hunet.systems.mops.parameters import MopsParameters
 from hunet.systems.mops.structure import structure_of
 from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants
 from hunet.testing import Network, TestNode
 from tests.systems.mops.test_mops import TWO_TOWNS, towns
+from tests.systems.mops.test_patience import left_behind
 
 
 def test_a_contact_that_ends_as_the_window_begins_counts_as_a_meeting_in_it() -> None:
@@ -30,6 +32,14 @@ def test_who_gives_up_decides_the_next_round() -> None:
     assert not alone.placed
     alone.give_up()
     assert alone.news().communities == ((1, (0,)),)
+
+
+def test_who_gives_up_does_without_those_who_have_not_been_heard_of() -> None:
+    """0 and 2 are close to 1, of whom nothing is known: by way of 1 they would be of one community."""
+    device = CommunityExchange(0, 0, {1: 0.9}, threshold=0.5, hops=2)
+    device.hear(News(0, (Row(2, 1, ((1, 0.9),)),), (), ()))
+    device.give_up()
+    assert device.communities == {0: (0,), 2: (2,)}
 
 
 def test_communities_are_told_in_order() -> None:
@@ -104,6 +114,8 @@ def asked(*topics: str, wants: Wants) -> TestNode:
 def test_a_neighbour_gets_as_many_of_the_topics_that_it_wants_most_as_there_is_room_for() -> None:
     node = asked("a", "b", "c", wants=Wants((("c", 3.0), ("b", 2.0), ("a", 1.0))))
     assert [node.protocol.most_wanted(1, 0.0, room) for room in (1, 2, 3)] == [0b100, 0b110, 0b111]
+    node = asked("a", "b", "b", wants=Wants((("a", 2.0), ("b", 1.0))))
+    assert [node.protocol.most_wanted(1, 0.0, room).bit_count() for room in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_what_is_not_listed_has_the_default_weight_and_comes_last() -> None:
@@ -125,6 +137,45 @@ def test_who_is_told_the_structure_says_no_hellos() -> None:
     assert sum(one["brokers"] for one in found) == 2
     assert sum(one["decided_by_1"] for one in found) == 3  # the pairs 0-1, 0-2, 3-4; 2-3 is too loose to be a link
     assert sum(one["decided_by_2"] for one in found) == 1
+
+
+def test_who_is_told_the_structure_has_no_use_for_hellos() -> None:
+    node = towns()[0].protocol
+    node.receive(1, Neighbourhood(News(0, (), (), ())), 1.0)
+    assert node.community == 0
+
+
+def test_hellos_are_counted() -> None:
+    net = left_behind(patience=50.0)
+    hellos = net.packets("Neighbourhood")
+    for node in net.nodes:
+        counted = node.protocol.observations(150.0)["hellos"]
+        assert counted == len([hello for hello in hellos if hello.startswith(f"{node.node}->")])
+    assert len(hellos) > 2
+
+
+def test_who_is_no_broker_asks_for_nothing_on_behalf_of_others() -> None:
+    net = towns(default_weight=0.0)
+    for node in (1, 2):
+        net[node].protocol.receive(3, Internal(3, (("A", 1.0),)), 1.0)
+    assert [net[node].protocol.book.lists[node].carried for node in (1, 2)] == [(), ("A",)]
+
+
+def test_an_event_is_sent_off_once_to_whoever_wants_it() -> None:
+    net = towns(default_weight=0.0)
+    net[2].subscribe("A")
+    net[2].meet(net[0], at=1)
+    net[0].meet(net[1], at=2)
+    event = net[1].publish("A", at=3)
+    assert net[1].protocol.errands.by(0) == event.bit
+    net[1].meet(net[0], at=4)
+    net[1].protocol.receive(0, Lists((InterestList(2, 5.0, ("A", "B")),)), 5.0)
+    assert net[1].protocol.errands.by(0) == 0
+
+
+def test_a_structure_is_made_as_devices_make_it() -> None:
+    usual = MopsParameters()
+    assert structure_of.__wrapped__.__defaults__ == (usual.threshold, usual.hops, usual.pruning)
 
 
 def test_virtual_links_have_two_hops_unless_told_otherwise() -> None:

@@ -332,6 +332,17 @@ def test_own_publications_go_before_what_is_left_of_a_term() -> None:
     assert (held(ex), held(broker)) == ([], [0, 1])
 
 
+def test_own_publications_go_first_also_if_they_are_older() -> None:
+    net = swarm("bub", links=Links(rate=1.0))
+    ex, author, broker = net.nodes
+    ex.publish("A", at=0)
+    author.publish("A", at=1)
+    author.meet(ex, at=2, seconds=2)
+    ex.protocol.become("user", 5)
+    ex.meet(broker, at=10, seconds=10)
+    assert net.packets()[1:] == ["0->2 m0", "0->2 m1"]
+
+
 def test_a_copy_that_the_broker_knows_stays_since_it_may_be_the_last() -> None:
     net = swarm("bbb")
     one, two, three = net.nodes

@@ -62,3 +62,13 @@ def test_each_model_has_its_own_predictor(model: str, size: int) -> None:
 def test_a_season_is_seen_by_its_first_part() -> None:
     assert with_season(local_level(0.1, 1.0), 24, 0.1).g == [[1.0, 1.0, 0.0]]
     assert with_season(local_linear_trend(0.1, 0.1, 1.0), 24, 0.1).g == [[1.0, 0.0, 1.0, 0.0]]
+
+
+def test_only_carriers_of_what_was_served_are_asked_again() -> None:
+    net = Network("socialcast", 3, copies=1)
+    for peer in (1, 2):
+        net[0].connect(net[peer], at=1)
+    device = net[0].protocol
+    device._handovers = {1: 0b01, 2: 0b10}
+    device._wake_carriers_of(0b10)
+    assert list(net.engine.awake) == [(0, 2)]

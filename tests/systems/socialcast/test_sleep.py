@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hunet import Contacts, Publication, Subscription, Workload, run
 from hunet.systems.socialcast.baselines import SocialCastRandom
 from hunet.systems.socialcast.kalman import ScalarKalman
-from hunet.systems.socialcast.socialcast import SocialCast
+from hunet.systems.socialcast.socialcast import SocialCast, SocialCastParameters
+from hunet.systems.socialcast.utility import Forecasts
 
 
 def awake(kind: type[SocialCast]) -> type[SocialCast]:
@@ -83,3 +84,11 @@ def test_repeating_a_sample_is_updating_so_often(q: float, r: float, before: lis
     forecasts = [other.update(y) for _ in range(times)]
     assert one.repeat(y, times) == forecasts[-1]
     assert (one.error, one.forecast) == (other.error, other.forecast)
+
+
+@pytest.mark.parametrize("distrust", [None, 0.1])
+def test_any_model_repeats_a_sample_so_often(distrust: float | None) -> None:
+    forecasts = [Forecasts(SocialCastParameters(model="trend", distrust=distrust)) for _ in range(2)]
+    one, other = (each._predictor() for each in forecasts)
+    for times in (1, 2, 5):
+        assert one.repeat(0.7, times) == [other.update(0.7) for _ in range(times)][-1]

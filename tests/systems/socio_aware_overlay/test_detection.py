@@ -226,3 +226,9 @@ def test_a_member_that_says_the_same_again_is_no_news() -> None:
     assert mine.hear(2, Told(0b110, 0b011, {}), 30.0)
     assert mine.told().familiar_of[2] == 0b011
     assert not mine.hear(2, Told(0b110, 0b011, {}), 40.0)
+
+
+def test_who_becomes_familiar_in_the_last_instant_of_a_contact_is_familiar() -> None:
+    """Times that add up to the threshold, though not in binary: 0.1 + 10.2 - 10 is a little less than 0.3."""
+    contacts = Contacts.from_records([("0", "1", 0, 0.1), ("0", "1", 10, 10.2)])
+    assert [device.familiar for device in detect(contacts, DetectionParameters(threshold=0.3))] == [0b10, 0b01]

@@ -61,8 +61,8 @@ class RandomBroker(BrokerSwarm):
     def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
         if parameters.share is not None:
             return parameters
-        own = {field.name for field in msgspec.structs.fields(SocialElectionParameters)}
-        seen = experiment.trial("social-election", {name: getattr(parameters, name) for name in sorted(own)})
+        names = [field.name for field in msgspec.structs.fields(SocialElectionParameters)]
+        seen = experiment.trial("social-election", {name: getattr(parameters, name) for name in names})
         if not seen["watched"]:
             raise ConfigurationError(
                 f"the contacts end within the first window ({parameters.window:g} s), before social election has a "

@@ -377,7 +377,7 @@ class SocioAwareOverlay(Carrier):
                 self.driver.send_out_of_band(broker, change)
             if was_broker:
                 handed_on = SubscriptionNews(self.subscriptions.records())
-                for broker in _sorted(place.brokers & ~(before.brokers | 1 << self.node)):
+                for broker in _sorted(place.brokers & ~before.brokers):
                     self.driver.send_out_of_band(broker, handed_on)
         if was_broker != self.is_broker:
             self.driver.role("broker" if self.is_broker else "user")
