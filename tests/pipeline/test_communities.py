@@ -156,6 +156,7 @@ def test_content_is_known_however_it_is_cut(folders: Path, tmp_path: Path) -> No
     assert read_communities(tmp_path).fingerprint == before.fingerprint
 
 
+@pytest.mark.slow
 def test_cambridge(spark: SparkSession, shared: Path, tmp_path: Path) -> None:
     """A real trace: the same runs with tables as without."""
     contacts = read_contacts(shared / "traces" / "cambridge" / "students.one.tsv")

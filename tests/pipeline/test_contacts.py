@@ -85,7 +85,7 @@ def good_rows(many: int) -> list[Row]:
 
 
 @given(logs, st.booleans(), st.sampled_from([0.0, 1.0, 5.5]), st.sampled_from([0.0, 2.0]), st.booleans())
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_contacts_are_those_of_the_reference(
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,

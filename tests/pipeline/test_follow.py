@@ -118,6 +118,7 @@ def test_after_each_batch_as_an_import_of_all(spark: SparkSession, tmp_path: Pat
     assert follow(spark, inbox, out, SETTINGS, late=250.0) == said
 
 
+@pytest.mark.slow
 def test_what_comes_too_late_is_kept_apart(spark: SparkSession, tmp_path: Path) -> None:
     """And what is in time is joined with what was there, also where a name is no text."""
     inbox, out = tmp_path / "in", tmp_path / "out"
@@ -173,6 +174,7 @@ def test_what_cannot_be_followed(spark: SparkSession, tmp_path: Path) -> None:
         import_trace(spark, inbox, out)
 
 
+@pytest.mark.slow
 def test_the_command(spark: SparkSession, hunet: Callable[..., Answer], tmp_path: Path) -> None:
     inbox, out = tmp_path / "in", tmp_path / "the trace"
     put(inbox, 0, "ann,bob,1,2\n")

@@ -245,6 +245,7 @@ def test_worlds_and_tables(spark: SparkSession, folder: Path) -> None:
     assert labels == ["waypoint nodes=8", "waypoint nodes=12"]
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_its_process_fails_alone(
     spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +271,7 @@ def test_a_run_that_ends_its_process_fails_alone(
     assert not list((folder / "out").glob("failed/*/*"))
 
 
+@pytest.mark.slow
 def test_a_study_at_a_uri(spark: SparkSession, folder: Path) -> None:
     """Rows, summary and resuming as in a folder; a copy of it is a folder for reports."""
     spark.conf.set("fs.viewfs.mounttable.studies.link./store", folder.as_uri())

@@ -12,6 +12,10 @@ BROUGHT_BY = {
     "matplotlib": "report",
     "pyspark": "spark",
     "py4j": "spark",
+    "grpc": "spark",
+    "grpc_status": "spark",
+    "google": "spark",
+    "zstandard": "spark",
 }
 
 

@@ -105,6 +105,7 @@ def write(results: Path, measure: Callable[[str, str, Place], Row], only: tuple[
         for repetition in (0, 1):
             row: Row = {"point": number, "repetition": repetition, "axes": "{}", "name": json.dumps(name)}
             row |= {**measured, "observed": json.dumps(measured["observed"]), "reachable_ratio": 1.0}
+            row["key"] = f"{study}-{protocol}-{number}-{repetition}"
             row["delivery_ratio"] += 0.0005 * repetition
             folder = results / study / "runs" / f"protocol={protocol}"
             folder.mkdir(parents=True, exist_ok=True)
