@@ -155,7 +155,8 @@ def test_hellos_are_counted() -> None:
 
 
 def test_who_is_no_broker_asks_for_nothing_on_behalf_of_others() -> None:
-    net = towns(default_weight=0.0)
+    net = towns(closeness=[*TWO_TOWNS, (1, 3, 0.1)], pruning=0.5, default_weight=0.0)
+    assert [net[node].protocol.bridges for node in (1, 2)] == [(), (3,)]  # 1 could be one, and 2 is better
     for node in (1, 2):
         net[node].protocol.receive(3, Internal(3, (("A", 1.0),)), 1.0)
     assert [net[node].protocol.book.lists[node].carried for node in (1, 2)] == [(), ("A",)]
