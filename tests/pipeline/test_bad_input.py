@@ -26,6 +26,12 @@ def test_a_good_import(hunet: Any, tmp_path: Path) -> None:
     other = hunet("trace", "import", tmp_path / "log.csv", "-o", tmp_path / "out", "--gap", 5)
     assert other.status == 1
     assert "holds another import" in other.err
+
+
+@pytest.mark.slow
+def test_stages_after_a_good_import(hunet: Any, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("a,b,start,end\nann,bob,0,10\nbob,ann,10,20\nann,ann,1,2\n")
+    assert hunet("trace", "import", tmp_path / "log.csv", "-o", tmp_path / "out").status == 0
     for command in ("pairs", "graph"):
         answer = hunet("trace", command, tmp_path / "out", "-o", tmp_path / command)
         assert (answer.status, answer.err) == (0, ""), command

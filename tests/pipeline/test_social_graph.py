@@ -184,6 +184,7 @@ def test_a_contact_counts_in_every_window_that_it_touches(spark: SparkSession) -
     assert {row["window"]: row["duration"] for row in edges} == {0: 5.0, 1: 25.0, 2: 25.0, 3: 5.0}
 
 
+@pytest.mark.slow
 def test_cambridge_falls_into_two_years(spark: SparkSession, shared: Path, tmp_path: Path) -> None:
     """The overlay paper's CAM: first- and second-year students; everybody is near everybody (Table 1: 1.2 hops)."""
     trace = open_trace(spark, shared / "traces" / "cambridge" / "students.one.tsv")
