@@ -25,6 +25,9 @@ OVERLAY: dict[str, Any] = {"threshold": 120.0, "k": 3, "hop": "familiar"}
 MOPS: dict[str, Any] = {"threshold": 0.4, "pruning": 0.6}
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def crowd() -> Contacts:
     """Nodes that meet nobody are among them: numbers of nodes must not slip."""
@@ -156,7 +159,6 @@ def test_content_is_known_however_it_is_cut(folders: Path, tmp_path: Path) -> No
     assert read_communities(tmp_path).fingerprint == before.fingerprint
 
 
-@pytest.mark.slow
 def test_cambridge(spark: SparkSession, shared: Path, tmp_path: Path) -> None:
     """A real trace: the same runs with tables as without."""
     contacts = read_contacts(shared / "traces" / "cambridge" / "students.one.tsv")

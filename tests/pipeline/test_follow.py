@@ -196,6 +196,7 @@ def test_the_command(spark: SparkSession, hunet: Callable[..., Answer], tmp_path
     assert told.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_messages_of_kafka(spark: SparkSession, hunet: Callable[..., Answer], tmp_path: Path) -> None:
     """Without the connector one line says so; a batch as the connector gives it becomes a trace."""
     out = tmp_path / "out"

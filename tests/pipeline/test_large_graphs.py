@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+pytestmark = pytest.mark.slow
+
+
 def table_of(spark: SparkSession, *graphs: nx.Graph) -> DataFrame:
     """Edges, one window for each graph."""
     rows = [
@@ -40,7 +43,6 @@ def two(spark: SparkSession) -> DataFrame:
     return table_of(spark, nx.gnm_random_graph(26, 40, seed=4), nx.barbell_graph(4, 2))
 
 
-@pytest.mark.slow
 def test_with_all_nodes_as_sources_the_figures_are_exact(two: DataFrame) -> None:
     exact, sampled = paths_of(two, approximate=False), sampled_paths(two, 70, 26)
     expected, found = by_node(exact), by_node(sampled)
@@ -56,7 +58,6 @@ def test_with_all_nodes_as_sources_the_figures_are_exact(two: DataFrame) -> None
         assert (row["hops_error"], row["paths"], means[row["window"]]["paths"]) == (0, "sampled", "exact")
 
 
-@pytest.mark.slow
 def test_a_sample_is_within_the_stated_error(spark: SparkSession) -> None:
     edges = table_of(spark, nx.powerlaw_cluster_graph(400, 3, 0.3, seed=2))
     exact, sampled = paths_of(edges, approximate=False), sampled_paths(edges, 100, 40)
@@ -76,7 +77,6 @@ def test_a_sample_is_within_the_stated_error(spark: SparkSession) -> None:
     assert abs(mean["hops_mean"] - estimate["hops_mean"]) <= 4 * estimate["hops_error"]
 
 
-@pytest.mark.slow
 def test_what_one_task_cannot_do_is_sampled(
     two: DataFrame, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

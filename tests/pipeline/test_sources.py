@@ -71,6 +71,7 @@ def test_the_same_trace_wherever_it_lies(spark: SparkSession, store: str, tmp_pa
     ]
 
 
+@pytest.mark.slow
 def test_what_spark_cannot_open(spark: SparkSession, store: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         import_trace(spark, f"{store}/nowhere", tmp_path / "out")
@@ -132,6 +133,7 @@ def test_times_in_any_form(spark: SparkSession, tmp_path: Path, form: str) -> No
     assert (said["origin"], said["span"], said["fates"]) == (1777629600.0, [0.0, 60.0], {"kept": 1, "unreadable": 1})
 
 
+@pytest.mark.slow
 def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"scanner": "ann", "seen": "bob", "time": "2026-05-01T10:00:00Z", "duration": 30, "rssi": -50},

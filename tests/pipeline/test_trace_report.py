@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("report")
@@ -71,7 +74,6 @@ def test_profiles_count_the_pairs_of_a_device(folder: Path) -> None:
     assert {(node, kind): many for node, row in profiles.items() for kind, many in row.items() if many} == counted
 
 
-@pytest.mark.slow
 def test_the_page_needs_nothing_else(folder: Path, spark: SparkSession, hunet: Any) -> None:
     del spark  # the session that the command finds running
     answer = hunet(
