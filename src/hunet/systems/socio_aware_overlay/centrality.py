@@ -12,12 +12,13 @@ community is large, which is further than any that can.
 from __future__ import annotations
 
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from hunet.model import members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from hunet.model import Node, NodeSet
 
@@ -31,13 +32,24 @@ def graph_of(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet]) -> Graph:
     >>> graph_of(0b111, {0: 0b110, 1: 0b1000})
     {0: 6, 1: 1, 2: 1}
     """
-    graph = {node: familiar_of.get(node, 0) & nodes & ~(1 << node) for node in reversed(members(nodes))}
-    for node, near in list(graph.items()):
-        bit = 1 << node
-        for other in members(near):
-            if not graph[other] & bit:  # most pairs know each other: a test is cheaper than a new set
-                graph[other] |= bit
-    return graph
+    return symmetric_graph(nodes, familiar_of, transposed(familiar_of))
+
+
+def transposed(familiar_of: Mapping[Node, NodeSet]) -> dict[Node, NodeSet]:
+    """For each node, in whose familiar sets it is."""
+    found: dict[Node, NodeSet] = {}
+    for node, familiar in familiar_of.items():
+        for other in members(familiar):
+            found[other] = found.get(other, 0) | 1 << node
+    return found
+
+
+def symmetric_graph(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet], familiar_to: Mapping[Node, NodeSet]) -> Graph:
+    """The graph of a community from familiar sets and what they are transposed."""
+    return {
+        node: (familiar_of.get(node, 0) | familiar_to.get(node, 0)) & (nodes ^ 1 << node)
+        for node in reversed(members(nodes))
+    }
 
 
 def closeness(graph: Graph) -> dict[int, float]:
@@ -49,7 +61,7 @@ def closeness(graph: Graph) -> dict[int, float]:
     """
     found = {}
     for node in graph:
-        total = sum(distance * ring.bit_count() for distance, ring in _rings(graph, node))
+        total = _distances(graph, node)
         found[node] = 1 / total if total else 0.0
     return found
 
@@ -91,18 +103,41 @@ def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) ->
     >>> bin(brokers(complete)), bin(brokers(complete, single=True))
     ('0b1111', '0b1')
     """
-    central = _CENTRALITIES[by](graph)
-    best = max(central.values(), default=0.0)
-    group = sum(1 << node for node, value in central.items() if value >= best * (1 - 1e-12))
+    if by == "closeness":
+        group = _closest(graph)
+    else:
+        central = betweenness(graph)
+        best = max(central.values(), default=0.0)
+        group = sum(1 << node for node, value in central.items() if value >= best * (1 - 1e-12))
     return group & -group if single else group
+
+
+def _closest(graph: Graph) -> NodeSet:
+    """The nodes of the highest closeness.
+
+    Whoever is no neighbour is at least two hops away, so that n nodes are at least 2 (n - 1) - degree away in sum: nodes
+    are tried by falling degree, and in a dense community few are.
+    """
+    nearest, group, others = inf, 0, 2 * (len(graph) - 1)
+    for degree, node in sorted([(near.bit_count(), node) for node, near in graph.items()], reverse=True):
+        if others - degree > nearest:
+            break
+        total = _distances(graph, node)
+        if total < nearest:
+            nearest, group = total, 0
+        if total == nearest:
+            group |= 1 << node
+    return group
+
+
+def _distances(graph: Graph, node: int) -> int:
+    """The sum of Eq. 1."""
+    return sum([distance * ring.bit_count() for distance, ring in _rings(graph, node)])
 
 
 def farthest(graph: Graph, sources: NodeSet) -> int:
     """The most hops from any of these nodes to any that it can reach: how far a broker's flood must go."""
     return max((distance for node in members(sources) for distance, _ in _rings(graph, node, reached=True)), default=0)
-
-
-_CENTRALITIES: dict[str, Callable[[Graph], dict[int, float]]] = {"closeness": closeness, "betweenness": betweenness}
 
 
 def _rings(graph: Graph, source: int, *, reached: bool = False) -> list[tuple[int, NodeSet]]:

@@ -14,7 +14,7 @@ from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
-from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest, graph_of
+from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.packets import (
@@ -192,7 +192,7 @@ class SocioAwareOverlay(Carrier):
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
             if self._is_new(peer, packet):
-                self._learn([record for record in packet.records if self._concerns(record, peer)], peer)
+                self._learn(self._of_concern(packet.records, peer), peer)
         else:
             super().receive(peer, packet, now)
             if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
@@ -318,12 +318,14 @@ class SocioAwareOverlay(Carrier):
 
     # Subscriptions --------------------------------------------------------------------------------------------------
 
-    def _concerns(self, record: Record, peer: Node) -> bool:
-        """Whether a record that a peer tells is this device's business: step 4, and for brokers their guests'."""
-        subscriber = record[0]
-        if self.place.community >> subscriber & 1:
-            return True
-        return self.is_broker and (subscriber == peer or bool(self.place.brokers >> peer & 1))
+    def _of_concern(self, records: Sequence[Record], peer: Node) -> Sequence[Record]:
+        """Of records that a peer tells, those that are this device's business: step 4, and for brokers their guests'."""
+        subscribers = self.place.community
+        if self.is_broker:
+            if self.place.brokers >> peer & 1:
+                return records
+            subscribers |= 1 << peer
+        return [record for record in records if subscribers >> record[0] & 1]
 
     def _learn(self, records: Sequence[Record], teller: Node | None = None, shared: bool = False) -> None:
         """Take in subscriptions and pass on what is new: to members in contact and, Direct, to the other brokers."""
@@ -348,7 +350,7 @@ class SocioAwareOverlay(Carrier):
         if nodes == 1 << self.node:
             self._move(Place(nodes), now)
             return
-        graph = graph_of(nodes, {**self.view.familiar_of, self.node: self.view.familiar})
+        graph = self.view.graph()
         if graph != self._graph:  # otherwise what was worked out last still holds
             group = brokers(graph, self.parameters.centrality, single=not self.parameters.broker_group)
             self._graph, self._seen = graph, Place(nodes, group, max(1, farthest(graph, group)))

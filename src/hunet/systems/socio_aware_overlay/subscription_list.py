@@ -34,6 +34,7 @@ class SubscriptionList:
     def __init__(self) -> None:
         self._records: dict[tuple[Node, Topic], tuple[float, bool]] = {}
         self._subscribers: dict[Topic, NodeSet] = {}
+        self._all: tuple[Record, ...] | None = None
 
     def update(self, records: Iterable[Record]) -> list[Record]:
         """Take in records; returns those that were news."""
@@ -46,6 +47,8 @@ class SubscriptionList:
                 others = self._subscribers.get(topic, 0) & ~(1 << node)
                 self._subscribers[topic] = others | wanted << node
                 news.append(record)
+        if news:
+            self._all = None
         return news
 
     def subscribers(self, topic: Topic) -> NodeSet:
@@ -54,4 +57,7 @@ class SubscriptionList:
 
     def records(self) -> tuple[Record, ...]:
         """Everything that is known, in a fixed order."""
-        return tuple((node, topic, wanted, time) for (node, topic), (time, wanted) in sorted(self._records.items()))
+        if self._all is None:
+            known = sorted(self._records.items())
+            self._all = tuple([(node, topic, wanted, time) for (node, topic), (time, wanted) in known])
+        return self._all
