@@ -108,6 +108,10 @@ class Carrier(Protocol):
         """The messages that this neighbour may get, without regard to what it has already seen."""
         raise NotImplementedError
 
+    def lacking(self, peer: Node, known: MessageSet, now: float) -> MessageSet:
+        """The messages that this neighbour may get and does not know; of them those that go first."""
+        return without(self.offers(peer, now), known)
+
     def packet(self, messages: MessageSet, peer: Node) -> Data:  # noqa: ARG002
         """The packet that takes messages to a neighbour."""
         return Carried(messages, self.next_hops(messages))
@@ -161,7 +165,7 @@ class Carrier(Protocol):
         if isinstance(packet, Seen):
             self.known[peer] = packet.messages
             # Most who meet have met the same messages: nothing to offer, and one comparison says so.
-            if packet.messages != self.seen and without(self.offers(peer, now), packet.messages):
+            if packet.messages != self.seen and self.lacking(peer, packet.messages, now):
                 self.driver.wake(peer)
         elif isinstance(packet, Have):
             if peer in self.known:
@@ -177,7 +181,7 @@ class Carrier(Protocol):
         known = self.known.get(peer)
         if known is None:  # it has not greeted yet
             return None
-        offers = without(self.offers(peer, now), known)
+        offers = self.lacking(peer, known, now)
         return self.packet(self.driver.messages.newest(offers, room), peer) if offers else None
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002

@@ -171,6 +171,7 @@ class Engine:
         self._rng = loss_rng
         self._crashes = crashes
         self._greetings: list[tuple[Control, ...]] = [()] * nodes
+        self._packet_sizes: list[list[int]] = [[] for _ in range(nodes)]
         self._greeting_sizes = [0] * nodes
         self._open: dict[tuple[Node, Node], Link] = {}
         self._sequence = 0
@@ -321,9 +322,9 @@ class Engine:
         # Devices that have learnt nothing since say the very same thing again: it is measured once.
         said, sizes, record = self._greetings, self._greeting_sizes, self.record
         if greeting is not said[one]:
-            said[one], sizes[one] = greeting, _size_of(greeting)
+            self._measure(one, greeting)
         if answer is not said[two]:
-            said[two], sizes[two] = answer, _size_of(answer)
+            self._measure(two, answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
         loss, luck, waiting = self._loss, self._rng.random, len(self.awake)
@@ -343,6 +344,16 @@ class Engine:
                     self.settle()
         elif len(self.awake) > waiting:
             self._serve_new_link(one, two, waiting)
+
+    def _measure(self, node: Node, greeting: tuple[Control, ...]) -> None:
+        """Note the size of a greeting; of packets that were part of the last one it is known."""
+        last, known = self._greetings[node], self._packet_sizes[node]
+        many = len(last)
+        sizes = [
+            known[place] if place < many and packet is last[place] else packet.size
+            for place, packet in enumerate(greeting)
+        ]
+        self._greetings[node], self._packet_sizes[node], self._greeting_sizes[node] = greeting, sizes, sum(sizes)
 
     def _serve_new_link(self, one: Node, two: Node, waiting: int) -> None:
         """Let the ends of a new link exchange what they have; what they learn waits behind the other starts."""
@@ -503,10 +514,3 @@ class Engine:
         sender, receiver, packet = sent
         if self.devices[receiver].up:
             self.protocols[receiver].receive_out_of_band(sender, packet, self.now)
-
-
-def _size_of(greeting: tuple[Control, ...]) -> int:
-    size = 0
-    for packet in greeting:
-        size += packet.size
-    return size

@@ -106,7 +106,9 @@ class LocalCommunity:
         """With a window: when each member was last found to belong here."""
         self._told: Told | None = None
         self._familiar_to: dict[Node, NodeSet] = {}
-        """For each device, in whose of the known familiar sets it is."""
+        """For each device, in whose of the known familiar sets it is; but for those that have changed since."""
+        self._transposed: dict[Node, NodeSet] = {}
+        """Of those the familiar set that has been looked at."""
         self._heard: dict[Node, tuple[dict[Node, NodeSet], int]] = {}
         """What each peer told last of its members, and how often this device had begun to know of others then."""
         self._beginnings = 0
@@ -124,6 +126,10 @@ class LocalCommunity:
 
     def graph(self) -> Graph:
         """The community: two are neighbours if either is in the other's familiar set, as far as known."""
+        for node, before in self._transposed.items():
+            for other in members(before ^ self.familiar_of.get(node, 0)):
+                self._familiar_to[other] = self._familiar_to.get(other, 0) ^ 1 << node
+        self._transposed.clear()
         return symmetric_graph(self.nodes, {**self.familiar_of, self.node: self.familiar}, self._familiar_to)
 
     # What happens ---------------------------------------------------------------------------------------------------
@@ -215,12 +221,7 @@ class LocalCommunity:
         if before is None or before & ~familiar:  # what was heard of it before may be news now
             self._beginnings += 1
         self.familiar_of[node] = familiar
-        self._transpose(node, before or 0, familiar)
-
-    def _transpose(self, node: Node, before: NodeSet, familiar: NodeSet) -> None:
-        changed = before ^ familiar
-        for other in members(changed):
-            self._familiar_to[other] = self._familiar_to.get(other, 0) ^ 1 << node
+        self._transposed.setdefault(node, before or 0)
 
     def _confirm(self, node: Node, now: float) -> None:
         if self.rules.window is not None:
@@ -231,12 +232,13 @@ class LocalCommunity:
         if self.rules.window is None:
             return False
         gone = self._familiar.forget(now)
-        self._transpose(self.node, gone, 0)
+        for node in members(gone):
+            self._familiar_to[node] &= ~(1 << self.node)
         old = now - self.rules.window
         stale = [node for node, when in self._confirmed.items() if when < old and not self.familiar >> node & 1]
         for node in stale:
             del self._confirmed[node]
-            self._transpose(node, self.familiar_of.pop(node, 0), 0)
+            self._transposed.setdefault(node, self.familiar_of.pop(node, 0))
             self.nodes &= ~(1 << node)
         if gone or stale:
             self._told = None

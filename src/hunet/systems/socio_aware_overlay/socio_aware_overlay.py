@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
+from hunet.model import (
+    ConfigurationError,
+    Message,
+    MessageSet,
+    Node,
+    NodeSet,
+    Parameters,
+    Topic,
+    about,
+    members,
+    without,
+)
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
@@ -140,7 +151,10 @@ class SocioAwareOverlay(Carrier):
         self._seen = self.place
         self._words: dict[bool, tuple[Control, ...]] = {}
         """The greetings for members of the community and its brokers and for others, until something changes."""
-        self._heard: dict[tuple[Node, type[Control]], Control] = {}
+        self._said: tuple[CommunityNews, BrokerNews, SubscriptionNews] | None = None
+        """What they were made of: what has not changed since is said as it was."""
+        self._brokers_heard: dict[Node, object] = {}
+        self._subscriptions_heard: dict[Node, object] = {}
         """What each peer said last: who says the same again need not be listened to."""
 
     @property
@@ -187,11 +201,14 @@ class SocioAwareOverlay(Carrier):
             if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
                 self._look_around(now)
         elif isinstance(packet, BrokerNews):
-            if self._is_new(peer, packet) and self.directory.update(packet.communities):
-                self._words.clear()
+            if self._brokers_heard.get(peer) is not packet.communities:
+                self._brokers_heard[peer] = packet.communities
+                if self.directory.update(packet.communities):
+                    self._words.clear()
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
-            if self._is_new(peer, packet):
+            if self._subscriptions_heard.get(peer) is not packet.records:
+                self._subscriptions_heard[peer] = packet.records
                 self._learn(self._of_concern(packet.records, peer), peer)
         else:
             super().receive(peer, packet, now)
@@ -225,37 +242,36 @@ class SocioAwareOverlay(Carrier):
 
     # Publications ---------------------------------------------------------------------------------------------------
 
-    def plan(self, peer: Node) -> list[tuple[MessageSet, Purpose, NodeSet, int]]:
-        """What this peer may get, and why: messages, purpose, and for floods their scope and how much further."""
-        found: list[tuple[MessageSet, Purpose, NodeSet, int]] = []
-        broker = self.place.brokers >> peer & 1
-        if self.outbox and (broker or self.is_broker or self.parameters.inject == "first-contact"):
-            found.append((self.outbox, "inject", 0, 0))
-        if self.errands and broker:
-            found.append((self.errands, "inject", 0, 0))
+    def plan(self, peer: Node, wanted: MessageSet) -> tuple[MessageSet, Purpose, NodeSet, int]:
+        """Of messages that a peer lacks, what it gets first, and why; for floods their scope and how much further."""
+        brokered = self.place.brokers >> peer & 1
+        if self.outbox & wanted and (brokered or self.is_broker or self.parameters.inject == "first-contact"):
+            return self.outbox & wanted, "inject", 0, 0
+        if self.errands & wanted and brokered:
+            return self.errands & wanted, "inject", 0, 0
         for (scope, left), messages in self.floods.items():
-            if scope >> peer & 1:
-                found.append((messages, "flood", scope, left - 1))
-        if self.unicasts and (self.parameters.unicast == "epidemic" or self.directory.brokers >> peer & 1):
-            found.append((self.unicasts, "unicast", 0, 0))
-        return found
+            if messages & wanted and scope >> peer & 1:
+                return messages & wanted, "flood", scope, left - 1
+        if self.unicasts & wanted and (self.parameters.unicast == "epidemic" or self.directory.brokers >> peer & 1):
+            return self.unicasts & wanted, "unicast", 0, 0
+        return 0, "inject", 0, 0
 
-    def offers(self, peer: Node, now: float) -> MessageSet:
-        offered = 0
-        for messages, *_ in self.plan(peer):
-            offered |= messages
-        return offered & self.buffer.held(now)
+    def lacking(self, peer: Node, known: MessageSet, now: float) -> MessageSet:
+        wanted = without(self.buffer.held(now), known)
+        return self.plan(peer, wanted)[0] if wanted else 0
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         known = self.known.get(peer)
         if known is None:  # it has not greeted yet
             return None
-        wanted = self.buffer.held(now) & ~known
-        for messages, purpose, scope, left in self.plan(peer):
-            if messages & wanted:
-                chosen = self.driver.messages.newest(messages & wanted, room)
-                return Handed(chosen, self.next_hops(chosen), purpose, scope, left)
-        return None
+        wanted = without(self.buffer.held(now), known)
+        if not wanted:
+            return None
+        messages, purpose, scope, left = self.plan(peer, wanted)
+        if not messages:
+            return None
+        chosen = self.driver.messages.newest(messages, room)
+        return Handed(chosen, self.next_hops(chosen), purpose, scope, left)
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
         super().sent(peer, packet, arrived, now)
@@ -319,7 +335,7 @@ class SocioAwareOverlay(Carrier):
     # Subscriptions --------------------------------------------------------------------------------------------------
 
     def _of_concern(self, records: Sequence[Record], peer: Node) -> Sequence[Record]:
-        """Of records that a peer tells, those that are this device's business: step 4, and for brokers their guests'."""
+        """Of records that a peer tells, those that concern this device: step 4, and for brokers their guests'."""
         subscribers = self.place.community
         if self.is_broker:
             if self.place.brokers >> peer & 1:
@@ -370,7 +386,7 @@ class SocioAwareOverlay(Carrier):
         before, self.place = self.place, place
         was_broker = before.brokers >> self.node & 1
         self._words.clear()
-        self._heard.clear()  # what did not concern this device may do so now
+        self._subscriptions_heard.clear()  # what did not concern this device may do so now
         if self.is_broker and self._online:
             self.directory.update([(place.brokers, place.community, now)])
         if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
@@ -390,21 +406,24 @@ class SocioAwareOverlay(Carrier):
 
     def _news(self, near: bool) -> tuple[Control, ...]:
         """What a device tells whom it meets (step 1)."""
-        news: list[Control] = []
-        if self._online:
-            news += [CommunityNews(*self.view.told()), BrokerNews(tuple(self.directory.entries()))]
+        told, entries, records = self.view.told(), self.directory.entries(), self.subscriptions.records()
+        if self._said is None:
+            self._said = CommunityNews(*told), BrokerNews(entries), SubscriptionNews(records)
+        community, brokers_, subscriptions = self._said
+        if community.familiar_of is not told.familiar_of:
+            community = CommunityNews(*told)
+        if brokers_.communities is not entries:
+            brokers_ = BrokerNews(entries)
+        if subscriptions.records is not records:
+            subscriptions = SubscriptionNews(records)
+        self._said = community, brokers_, subscriptions
+        news: list[Control] = [community, brokers_] if self._online else []
         if near:
-            news.append(SubscriptionNews(self.subscriptions.records()))
+            news.append(subscriptions)
         return tuple(news)
 
     def _is_near(self, peer: Node) -> bool:
         return bool((self.place.community | self.place.brokers) >> peer & 1)
-
-    def _is_new(self, peer: Node, packet: Control) -> bool:
-        if self._heard.get((peer, type(packet))) is packet:
-            return False
-        self._heard[peer, type(packet)] = packet
-        return True
 
     def _see(self, new: MessageSet) -> None:
         super()._see(new)
