@@ -44,6 +44,11 @@ class SubscriptionTable:
     def refresh(self, told: Mapping[Topic, float]) -> None:
         """Take over registrations that are new or fresher."""
         times = self.times
+        if not times:
+            self.times = dict(told)
+            self._weighted = [topic for topic in told if weighted_terms(topic)]
+            self._matches = {}
+            return
         fresh = {topic: time for topic, time in told.items() if topic not in times or time > times[topic]}
         if fresh:
             self._weighted += [topic for topic in fresh if topic not in times and weighted_terms(topic)]
@@ -66,6 +71,9 @@ class SubscriptionTable:
 
     def matches(self, topic: Topic) -> Matches:
         """The subscriptions that messages of this topic match."""
+        if not self._weighted:  # a plain subscription matches its own topic, fully
+            registered = self.times.get(topic)
+            return () if registered is None else ((1.0, registered),)
         found = self._matches.get(topic)
         if found is None:
             plain = [topic] if topic in self.times else []

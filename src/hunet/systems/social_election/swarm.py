@@ -86,9 +86,8 @@ class Standing(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        names = sum([len(topic.encode()) for topic in self.topics])
-        table = sum([len(topic.encode()) + TIME_BYTES for topic in self.subscriptions])
-        return 1 + names + table + ID_BYTES * self.seen.bit_count()
+        names = len("".join(self.topics).encode()) + len("".join(self.subscriptions).encode())
+        return 1 + names + TIME_BYTES * len(self.subscriptions) + ID_BYTES * self.seen.bit_count()
 
 
 class Dispatch(Data, frozen=True, gc=False):
@@ -117,6 +116,9 @@ class Offer:
         self.entries: list[Entry] = []
 
 
+_NO_SUBSCRIPTIONS = SubscriptionTable()
+
+
 class Link:
     """A neighbour."""
 
@@ -129,7 +131,7 @@ class Link:
         """Whether this device knows its standing."""
         self.role: Role = USER
         self.topics: tuple[Topic, ...] = ()
-        self.table = SubscriptionTable()
+        self.table = _NO_SUBSCRIPTIONS
         """The subscriptions that it stores, as of when the two exchanged them."""
         self.seen: MessageSet = 0
         self.told: set[int] = set()
@@ -157,6 +159,7 @@ class BrokerSwarm(Protocol):
         self.started = 0.0
         self._role_since = 0.0
         self._duty = 0.0
+        self._sorted_topics: tuple[Topic, ...] | None = None
         self._scores: dict[Topic, float] = {}
         self._score = 0.0
         self._brokered = 0
@@ -192,6 +195,7 @@ class BrokerSwarm(Protocol):
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
         self._scores.clear()
+        self._sorted_topics = None
         if self.role == BROKER:
             self.table.refresh({topic: now})
         self.buffer.expire(now)
@@ -202,6 +206,7 @@ class BrokerSwarm(Protocol):
     def unsubscribe(self, topic: Topic, now: float) -> None:
         super().unsubscribe(topic, now)
         self._scores.clear()
+        self._sorted_topics = None
 
     def publish(self, message: Message, now: float) -> None:
         self.seen |= message.bit
@@ -233,7 +238,7 @@ class BrokerSwarm(Protocol):
 
     def standing(self, other: Role, now: float) -> Standing:
         """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
-        topics = tuple(sorted(self.topics))
+        topics = self._wanted_topics()
         if self.role == other == USER and not self.parameters.direct_delivery:
             return Standing(self.role, topics, {}, 0)
         if self.role == USER:
@@ -256,7 +261,9 @@ class BrokerSwarm(Protocol):
         if self.role == BROKER:
             self.table.refresh(self._own(now))
             self.table.refresh(told.subscriptions)
-        if self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
+        if not told.subscriptions and told.role == USER:
+            link.table = _NO_SUBSCRIPTIONS
+        elif self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
             link.table = self.table.copy()
         else:
             link.table = SubscriptionTable(told.subscriptions)
@@ -395,9 +402,14 @@ class BrokerSwarm(Protocol):
 
     # Steps ----------------------------------------------------------------------------------------------------------
 
+    def _wanted_topics(self) -> tuple[Topic, ...]:
+        if self._sorted_topics is None:
+            self._sorted_topics = tuple(sorted(self.topics))
+        return self._sorted_topics
+
     def _own(self, now: float) -> dict[Topic, float]:
         """The device's own topics, registered now."""
-        return dict.fromkeys(sorted(self.topics), now)
+        return dict.fromkeys(self._wanted_topics(), now)
 
     def _wants(self, topic: Topic) -> float:
         """How well messages of a topic match what the application wants."""

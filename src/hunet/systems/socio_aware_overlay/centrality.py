@@ -115,8 +115,8 @@ def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) ->
 def _closest(graph: Graph) -> NodeSet:
     """The nodes of the highest closeness.
 
-    Whoever is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree: nodes are
-    tried by falling degree, and in a dense community few are.
+    Whoever is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree: nodes
+    are tried by falling degree, and in a dense community few are.
     """
     nearest, group, others = inf, 0, 2 * (len(graph) - 1)
     for degree, node in sorted([(near.bit_count(), node) for node, near in graph.items()], reverse=True):
