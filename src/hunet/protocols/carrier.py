@@ -11,11 +11,12 @@ dropped messages back would let a small network drop the same messages for ever 
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members, without
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.packets import Carried, Have, Interests, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,42 +43,6 @@ class BufferParameters(Parameters, frozen=True):
     evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
 
 
-class Seen(Control, frozen=True, gc=False):
-    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * self.messages.bit_count()
-
-
-class Have(Control, frozen=True, gc=False):
-    """Messages that the sender has just received, told to those who are listening already."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * len(members(self.messages))
-
-
-class Interests(Control, frozen=True, gc=False):
-    """The sender's own topics, in sorted order, all of them."""
-
-    topics: tuple[Topic, ...]
-
-    @property
-    def size(self) -> int:
-        return sum(len(topic.encode()) for topic in self.topics)
-
-
-class Carried(Data, frozen=True, gc=False):
-    """Messages with the number of transmissions behind each, this one included; highest number first."""
-
-    hops: PerMessage
-
-
 class Carrier(Protocol):
     """A device that stores, remembers and delivers; ``offers`` decides what a neighbour may get."""
 
@@ -85,7 +50,7 @@ class Carrier(Protocol):
     tells_interests: ClassVar[bool] = True
     """Whether neighbours learn this device's topics."""
 
-    def __init__(self, node: Node, parameters: BufferParameters, driver: Driver, rng: Random) -> None:
+    def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.buffer = Buffer(driver, parameters.buffer, RANKINGS[parameters.evict])
         self.seen: MessageSet = 0

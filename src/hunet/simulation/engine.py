@@ -17,10 +17,11 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, ProtocolError, Topic, about, members
-from hunet.protocols import Control, Data, Packet, Protocol
+from hunet.model import Catalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
+from hunet.model.parameters import Parameters
+from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
 
 if TYPE_CHECKING:
@@ -35,17 +36,17 @@ MakeProtocol = Callable[[Node, "Driver", int], Protocol]
 class Rank:
     """The order of events at one instant; contacts are usable at both of their ends."""
 
-    RESTART = 0
-    CONTACT_START = 1
-    PHASE = 2
-    SUBSCRIBE = 3
-    PUBLISH = 4
-    ARRIVAL = 5
-    TIMER = 6
-    UNSUBSCRIBE = 7
-    CONTACT_END = 8
-    CRASH = 9
-    LAST = 10
+    RESTART: Final = 0
+    CONTACT_START: Final = 1
+    PHASE: Final = 2
+    SUBSCRIBE: Final = 3
+    PUBLISH: Final = 4
+    ARRIVAL: Final = 5
+    TIMER: Final = 6
+    UNSUBSCRIBE: Final = 7
+    CONTACT_END: Final = 8
+    CRASH: Final = 9
+    LAST: Final = 10
 
 
 class Links(Parameters, frozen=True):

@@ -183,7 +183,7 @@ class Outcome:
             "utility": _mean(publications["delivered"][wanted] / publications["interested"][wanted]),
             "efficiency": _mean(publications["delivered"][infected] / publications["infected"][infected]),
             "latency_avg": _mean(delay),
-            "latency_med": _finite(np.median(delay)) if delivered else None,
+            "latency_med": _finite(_median(delay)) if delivered else None,
             "reachable_latency_avg": _mean(bound),
             "hopcount_avg": _mean(served.hops),
             "hopcount_max": int(served.hops.max()) if delivered else None,
@@ -279,6 +279,12 @@ def _so_far(times: NDArray[np.float64], upto: NDArray[np.float64]) -> NDArray[np
 
 def _divide(part: float, whole: float) -> float | None:
     return part / whole if whole else None
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    """As numpy.median, which loads numpy's masked arrays first."""
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _mean(values: NDArray[Any]) -> float | None:

@@ -12,7 +12,6 @@ community is large, which is further than any that can.
 from __future__ import annotations
 
 from itertools import pairwise
-from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from hunet.model import members
@@ -118,7 +117,7 @@ def _closest(graph: Graph) -> NodeSet:
     Whoever is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree: nodes
     are tried by falling degree, and in a dense community few are.
     """
-    nearest, group, others = inf, 0, 2 * (len(graph) - 1)
+    nearest, group, others = len(graph) ** 2, 0, 2 * (len(graph) - 1)  # nobody is further away than the first
     for degree, node in sorted([(near.bit_count(), node) for node, near in graph.items()], reverse=True):
         if others - degree > nearest:
             break

@@ -126,7 +126,7 @@ class SocioAwareOverlay(Carrier):
         return msgspec.structs.replace(parameters, **settings, communities=known)
 
     def __init__(self, node: Node, parameters: OverlayParameters, driver: Driver, rng: Random) -> None:
-        super().__init__(node, parameters, driver, rng)  # type: ignore[arg-type]
+        super().__init__(node, parameters, driver, rng)
         if parameters.mode == "frozen" and parameters.communities is None:
             raise ConfigurationError("mode frozen needs communities: give them, or simulate on a trace to find them")
         if isinstance(parameters.communities, str):
@@ -169,7 +169,7 @@ class SocioAwareOverlay(Carrier):
         for known in self.parameters.communities or ():
             members_, brokers_ = _as_set(known.members), _as_set(known.brokers)
             self.directory.update([(brokers_, members_, now)])
-            if self.node in (*known.members, *known.guests):
+            if self.node in known.members or self.node in known.guests:
                 self._move(Place(members_ | _as_set(known.guests), brokers_, known.depth), now)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
