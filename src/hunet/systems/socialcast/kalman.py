@@ -105,15 +105,15 @@ class Levels:
         for name in ones:
             if name in self._begun:
                 forecasts.setdefault(name, 0.0)
-        for name, forecast in list(forecasts.items()):
-            sample = 1.0 if name in ones else 0.0
+        for name in list(forecasts):
+            sample, forecast = 1.0 if name in ones else 0.0, forecasts[name]
             age = self._samples - self._begun[name]
             for step in range(age, age + times):
                 before, forecast = forecast, forecast + steps[step if step < last else last] * (sample - forecast)
-                if forecast == before and step >= last:
-                    break
                 if not sample and forecast <= NOTHING:
                     forecast = 0.0
+                    break
+                if forecast == before and step >= last:
                     break
             if forecast:
                 forecasts[name] = forecast
