@@ -54,6 +54,8 @@ class Carrier(Protocol):
         super().__init__(node, parameters, driver, rng)
         self.buffer = Buffer(driver, parameters.buffer, RANKINGS[parameters.evict])
         self.seen: MessageSet = 0
+        """What has come here and has not expired."""
+        self._dead: MessageSet = 0
         self.delivered: MessageSet = 0
         self.hops = array("H")
         """For each message that has come here, by number: how many transmissions it took."""
@@ -104,6 +106,7 @@ class Carrier(Protocol):
     # The contract -------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        self._forget_the_dead(now)
         if not self._greeting:  # it stays the same until this device sees or wants something new
             self._greeting = self.greeting()
         return self._greeting
@@ -170,7 +173,7 @@ class Carrier(Protocol):
         assert isinstance(packet, Carried)
         if peer in self.known:
             self.known[peer] |= packet.messages
-        seen = packet.messages & self.seen
+        seen = packet.messages & (self.seen | self.driver.messages.dead(now))
         new = packet.messages ^ seen if seen else packet.messages
         if not new:
             return 0
@@ -183,9 +186,6 @@ class Carrier(Protocol):
                 mine[number] = hops
                 if limit is not None and hops >= limit:
                     far |= 1 << number
-        dead = new & self.driver.messages.dead(now)
-        if dead:
-            new ^= dead
         self._deliver(new)
         keep = self.keeps(new, packet)
         if far:
@@ -193,6 +193,15 @@ class Carrier(Protocol):
         if keep:
             self._store(keep, now)
         return new
+
+    def _forget_the_dead(self, now: float) -> None:
+        """Nobody sends what has expired: there is no need to remember, and to tell, that it came."""
+        dead = self.driver.messages.dead(now)
+        if dead is not self._dead:
+            self._dead = dead
+            if self.seen & dead:
+                self.seen = without(self.seen, dead)
+                self._greeting = ()
 
     def _see(self, new: MessageSet) -> None:
         self.seen |= new

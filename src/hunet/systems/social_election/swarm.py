@@ -239,6 +239,7 @@ class BrokerSwarm(Protocol):
     def standing(self, other: Role, now: float) -> Standing:
         """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
         topics = self._wanted_topics()
+        self.seen = without(self.seen, self.driver.messages.dead(now))  # nobody sends what has expired
         if self.role == other == USER and not self.parameters.direct_delivery:
             return Standing(self.role, topics, {}, 0)
         if self.role == USER:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members
+from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
 from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
@@ -129,7 +129,8 @@ class SocialCast(Protocol):
         self.update_own_utilities()
         self._bury_the_dead(now)
         if self.neighbours:
-            self.driver.broadcast(Advertisement(tuple(sorted(self.topics)), self.utilities, self.received_set))
+            received = without(self.received_set, self.driver.messages.dead(now))  # nobody sends what has expired
+            self.driver.broadcast(Advertisement(tuple(sorted(self.topics)), self.utilities, received))
             self._plan()
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:

@@ -179,10 +179,13 @@ class SocioAwareOverlay(Carrier):
                 self.driver.set_timer(f"familiar {peer}", reached)
             if self.view.nodes != self.place.community:  # a window has moved on
                 self._look_around(now)
+        greeting = super().link_up(peer, now)
         near = self._is_near(peer)
         words = self._words.get(near)
+        if words is not None and words[-1] is not greeting[-1]:  # messages have expired since
+            words = None
         if words is None:
-            words = self._words[near] = (*self._news(near), *super().link_up(peer, now))
+            words = self._words[near] = (*self._news(near), *greeting)
         return words
 
     def link_down(self, peer: Node, now: float) -> None:
