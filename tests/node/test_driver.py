@@ -166,7 +166,7 @@ LEARNT: dict[str, tuple[str, ...]] = {
     "spray-and-wait": ("tokens", "spraying"),
     "socialcast": ("utilities", "copies", "forecasts.topics"),
     "socialcast-random": ("copies", "forecasts.topics"),
-    "socio-aware-overlay": ("seen", "view.familiar", "subscriptions", "_heard"),
+    "socio-aware-overlay": ("seen", "view.familiar", "subscriptions", "_subscriptions_heard"),
     "b-sub": ("relay.counters", "marks"),
     "b-sub-p": ("relay.counters", "marks"),
     "b-sub-push": ("relay.counters", "seen"),
