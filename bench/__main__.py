@@ -56,7 +56,7 @@ def main() -> None:
         with redirect_stdout(Tee(sys.stdout)) as printed:
             runpy.run_path(str(Path(__file__).parent / f"{part}.py"), run_name="__main__")
         if write:
-            put_into_page(part, printed.getvalue())
+            put_into_page(f"{part}, the largest" if "--people" in rest else part, printed.getvalue())
 
 
 def put_into_page(part: str, text: str) -> None:

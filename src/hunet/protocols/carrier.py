@@ -106,7 +106,8 @@ class Carrier(Protocol):
     # The contract -------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
-        self._forget_the_dead(now)
+        if self.driver.messages.dead(now) is not self._dead:
+            self._forget_the_dead(now)
         if not self._greeting:  # it stays the same until this device sees or wants something new
             self._greeting = self.greeting()
         return self._greeting
@@ -196,12 +197,10 @@ class Carrier(Protocol):
 
     def _forget_the_dead(self, now: float) -> None:
         """Nobody sends what has expired: there is no need to remember, and to tell, that it came."""
-        dead = self.driver.messages.dead(now)
-        if dead is not self._dead:
-            self._dead = dead
-            if self.seen & dead:
-                self.seen = without(self.seen, dead)
-                self._greeting = ()
+        self._dead = dead = self.driver.messages.dead(now)
+        if self.seen & dead:
+            self.seen = without(self.seen, dead)
+            self._greeting = ()
 
     def _see(self, new: MessageSet) -> None:
         self.seen |= new

@@ -83,8 +83,8 @@ class Levels:
 
     >>> levels = Levels(state_noise=1.0, observation_noise=1.0)
     >>> levels.begin("news")
-    >>> levels.update({"news"}), levels.update({"news", "sport"})
-    ({'news': 0.5}, {'news': 0.8})
+    >>> [dict(levels.update(near)) for near in ({"news"}, {"news", "sport"})]
+    [{'news': 0.5}, {'news': 0.8}]
     """
 
     def __init__(self, state_noise: float, observation_noise: float) -> None:
