@@ -99,7 +99,7 @@ def extensions() -> list[Any]:
     config.write_text("[mypy]\nexplicit_package_bases = True\nignore_missing_imports = True\n", "utf-8")
     return mypycify(
         [f"--config-file={config}", *(os.path.relpath(path) for path in paths)],
-        opt_level=os.environ.get("HUNET_COMPILE_LEVEL", "3"),
+        opt_level=os.environ.get("HUNET_COMPILE_LEVEL", "2"),
         target_dir=os.path.relpath(COPY / "c"),
     )
 

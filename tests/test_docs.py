@@ -31,7 +31,7 @@ NOT_RUN = {
     r"docker .*": "needs a Docker engine",
     r"\./run mutate.*": "takes an hour; tests/test_mutation.py does a small one",
     r"\./run compile( --remove)?": "takes minutes; tests/test_compile.py does the same beside the source",
-    r"\./run bench \w+( --(traces|write|people|systems).*)?": "measures speed, for minutes, and its figures are no promise",
+    r"\./run bench \w+( --(traces|people) .*)?": "measures speed, for minutes, and its figures are no promise",
     r"hunet reproduce.*": "takes hours; tests/pipeline/test_reproduce.py does a small one",
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
     r"hunet emulate .*": "takes a minute and more; tests/node/test_emulation.py does small ones",
