@@ -21,8 +21,8 @@ from hunet.simulation import engine
 
 assert Path(engine.__file__).suffix == sys.argv[2], engine.__file__
 out = Path(sys.argv[1])
-contacts = hunet.make_world("community", 3, nodes=30, duration=7200.0)
-workload = hunet.make_workload(contacts, seed=5, messages=80, ttl=3600.0)
+contacts = hunet.make_world("waypoint", 3, nodes=25, duration=3600.0)
+workload = hunet.make_workload(contacts, seed=5, messages=60, ttl=1800.0)
 settings = {
     "push": {"buffer": 20}, "pull": {"from_anyone": True}, "spray-and-wait": {"copies": 8},
     "socialcast": {"period": 60.0}, "socialcast-random": {}, "socio-aware-overlay": {"threshold": 300.0},

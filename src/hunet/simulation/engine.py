@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
     from hunet.protocols.contract import Driver
 
-MakeProtocol = Callable[[Node, "Driver", int], Any]
-"""Makes the protocol object of a device: its number, its driver, and how often it has been started before.
-
-It may be watched, and is then no :class:`Protocol` to a compiled engine.
-"""
+MakeProtocol = Callable[[Node, "Driver", int], Protocol]
+"""Makes the protocol object of a device: its number, its driver, and how often it has been started before."""
 
 
 class Rank:
@@ -182,7 +179,7 @@ class Engine:
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
         """Events that the run itself has made: timers, arrivals on limited links. A heap."""
         self.devices = [Device(self, node) for node in range(nodes)]
-        self.protocols: list[Any] = [make(device.node, device, 0) for device in self.devices]
+        self.protocols = [make(device.node, device, 0) for device in self.devices]
         self._loss = links.loss
         self._patience = 1000 + 10 * len(messages)
         """How many packets one link may carry at one instant before its protocol is called broken."""

@@ -160,6 +160,8 @@ class BrokerSwarm(Protocol):
         self._role_since = 0.0
         self._duty = 0.0
         self._sorted_topics: tuple[Topic, ...] | None = None
+        self._registered = -inf
+        """When a broker registered its own topics with itself."""
         self._scores: dict[Topic, float] = {}
         self._score = 0.0
         self._brokered = 0
@@ -179,8 +181,9 @@ class BrokerSwarm(Protocol):
         self.role, self._role_since = role, now
         self.driver.role(role)
         # A user forgets foreign subscriptions and keeps its messages; a broker begins with its own (section IV.B).
+        self._registered = -inf
         if role == BROKER:
-            self.table.refresh(self._own(now))
+            self._register_own(now)
         else:
             self.table.drop_before(inf)
         for peer, link in self.links.items():
@@ -195,7 +198,7 @@ class BrokerSwarm(Protocol):
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
         self._scores.clear()
-        self._sorted_topics = None
+        self._sorted_topics, self._registered = None, -inf
         if self.role == BROKER:
             self.table.refresh({topic: now})
         self.buffer.expire(now)
@@ -206,7 +209,7 @@ class BrokerSwarm(Protocol):
     def unsubscribe(self, topic: Topic, now: float) -> None:
         super().unsubscribe(topic, now)
         self._scores.clear()
-        self._sorted_topics = None
+        self._sorted_topics, self._registered = None, -inf
 
     def publish(self, message: Message, now: float) -> None:
         self.seen |= message.bit
@@ -244,7 +247,7 @@ class BrokerSwarm(Protocol):
             return Standing(self.role, topics, {}, 0)
         if self.role == USER:
             return Standing(self.role, topics, self._own(now), self.seen)
-        self.table.refresh(self._own(now))
+        self._register_own(now)
         if self.parameters.forget_after is not None:
             self.table.drop_before(now - self.parameters.forget_after)
         return Standing(self.role, topics, self.table.times, self.seen)
@@ -260,7 +263,7 @@ class BrokerSwarm(Protocol):
         link.seen = told.seen
         # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
         if self.role == BROKER:
-            self.table.refresh(self._own(now))
+            self._register_own(now)
             self.table.refresh(told.subscriptions)
         if not told.subscriptions and told.role == USER:
             link.table = _NO_SUBSCRIPTIONS
@@ -285,7 +288,10 @@ class BrokerSwarm(Protocol):
             return
         self.buffer.expire(now)
         copies = self.buffer.copies
-        for number in members(without(self.buffer.held, link.seen)):
+        missing = without(self.buffer.held, link.seen)
+        if not missing:
+            return
+        for number in members(missing):
             offer = self._offer(link, copies[number].message)
             if offer:
                 offer.entries.append(copies[number].entry)
@@ -407,6 +413,12 @@ class BrokerSwarm(Protocol):
         if self._sorted_topics is None:
             self._sorted_topics = tuple(sorted(self.topics))
         return self._sorted_topics
+
+    def _register_own(self, now: float) -> None:
+        """A broker stores its own topics, as of now."""
+        if self._registered != now:
+            self._registered = now
+            self.table.refresh(self._own(now))
 
     def _own(self, now: float) -> dict[Topic, float]:
         """The device's own topics, registered now."""
