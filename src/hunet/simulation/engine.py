@@ -280,7 +280,7 @@ class Engine:
         observed = self.record.observed
         for protocol in self.protocols:
             for key, value in protocol.observations(now).items():
-                observed[key] = observed.get(key, 0) + value
+                observed[key] = observed.get(key, 0.0) + float(value)  # a compiled protocol counts in floats
 
     # Contacts -----------------------------------------------------------------------------------------------------
 
