@@ -58,9 +58,9 @@ def closeness(graph: Graph) -> dict[int, float]:
     >>> closeness(star)[0], closeness(star)[3]
     (0.3333333333333333, 0.2)
     """
-    found = {}
+    found, everybody = {}, _everybody(graph)
     for node in graph:
-        total = _distances(graph, node)
+        total = _distances(graph, node, everybody)
         found[node] = 1 / total if total else 0.0
     return found
 
@@ -117,11 +117,12 @@ def _closest(graph: Graph) -> NodeSet:
     Whoever is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree: nodes
     are tried by falling degree, and in a dense community few are.
     """
-    nearest, group, others = len(graph) ** 2, 0, 2 * (len(graph) - 1)  # nobody is further away than the first
+    everybody, others = _everybody(graph), 2 * (len(graph) - 1)
+    nearest, group = len(graph) ** 2, 0  # no distances sum up to more
     for degree, node in sorted([(near.bit_count(), node) for node, near in graph.items()], reverse=True):
         if others - degree > nearest:
             break
-        total = _distances(graph, node)
+        total = _distances(graph, node, everybody)
         if total < nearest:
             nearest, group = total, 0
         if total == nearest:
@@ -129,23 +130,28 @@ def _closest(graph: Graph) -> NodeSet:
     return group
 
 
-def _distances(graph: Graph, node: int) -> int:
+def _distances(graph: Graph, node: int, everybody: NodeSet) -> int:
     """The sum of Eq. 1."""
-    return sum([distance * ring.bit_count() for distance, ring in _rings(graph, node)])
+    return sum([distance * ring.bit_count() for distance, ring in _rings(graph, node, everybody)])
+
+
+def _everybody(graph: Graph) -> NodeSet:
+    return sum([1 << node for node in graph])
 
 
 def farthest(graph: Graph, sources: NodeSet) -> int:
     """The most hops from any of these nodes to any that it can reach: how far a broker's flood must go."""
-    return max((distance for node in members(sources) for distance, _ in _rings(graph, node, reached=True)), default=0)
+    everybody = _everybody(graph)
+    return max([len(_rings(graph, node, everybody, reached=True)) for node in members(sources)], default=0)
 
 
-def _rings(graph: Graph, source: int, *, reached: bool = False) -> list[tuple[int, NodeSet]]:
+def _rings(graph: Graph, source: int, everybody: NodeSet, *, reached: bool = False) -> list[tuple[int, NodeSet]]:
     """The other nodes by their distance; those that cannot be reached come last unless only the reached are asked.
 
     In a community most are one or two hops away: the search ends when everybody is known, often after a few of a ring.
     """
     rings: list[tuple[int, NodeSet]] = []
-    unknown = sum([1 << node for node in graph]) & ~(1 << source)
+    unknown = everybody ^ 1 << source
     ring = graph[source]
     while ring:
         rings.append((len(rings) + 1, ring))
