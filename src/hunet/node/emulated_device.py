@@ -60,8 +60,8 @@ _PATIENCE: dict[Network, tuple[float, float]] = {
     "ble": (10.0, 60.0),
 }
 """Seconds between signs of life, and of silence after which a neighbour is gone."""
-_OFTEN = 0.02
-"""Seconds between advertisements, as seldom as the specification allows at least; scanning never stops."""
+_OFTEN = 0.1
+"""Seconds between advertisements; scanning never stops."""
 _LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
 
 

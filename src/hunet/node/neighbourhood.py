@@ -20,6 +20,11 @@ certain: nothing flaps, whatever the order in which things arrive, and a device 
 After that the two exchange data and, when they have nothing to say, signs of life. The first byte of a frame tells
 which of all these it is.
 
+More neighbours than a radio can hold
+-------------------------------------
+A Bluetooth adapter holds a few connections. When all are taken, the link on which nothing was said for longest makes
+room for whoever comes next, and that device is not linked again for a while. So a crowd is served in turns.
+
 What strangers and bad neighbours can do
 ----------------------------------------
 All that they cause us to remember is bounded: handshakes at once (also of one host), links, one incoming frame for
@@ -104,6 +109,10 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
     retry_seconds: float = 1.0
     """After an attempt to connect that came to nothing; doubled each time, up to sixty times as long."""
+    idle_seconds: float = 5.0
+    """After so long without anything to say, a link over a radio that is full may be ended to make room."""
+    rest_seconds: float = 30.0
+    """How long a device whose link made room is not linked again."""
     penalty_seconds: float = 30.0
     """How long a device that broke the rules is not let in again; doubled each time."""
     remembered: int = 1024
@@ -117,7 +126,9 @@ class _Link:
     """One neighbour."""
 
     def __init__(self, session: Session, radio: str, task: asyncio.Task[None]) -> None:
-        self.session, self.radio, self.task, self.sent = session, radio, task, time.monotonic()
+        self.session, self.radio, self.task = session, radio, task
+        self.sent = self.used = time.monotonic()
+        """When something was sent last, and when it was data, or data came."""
         self.reason = ""
         self.gone = asyncio.Event()
 
@@ -161,6 +172,7 @@ class Neighbourhood:
         self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
         self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
         self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
+        self._resting: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
         self._tasks = Tasks()
         self._listener: Listener
 
@@ -171,6 +183,7 @@ class Neighbourhood:
         try:
             for radio in self.radios.values():
                 await radio.serve(partial(self._accepted, radio.name))
+                self._tasks.start(self._make_room(radio))
             for discovery in wanted:
                 discovery.ids = self._ids
                 await discovery.start(self._ip.address[1] if self._ip else 0)
@@ -215,6 +228,7 @@ class Neighbourhood:
             raise PeerFault("not linked")
         if len(frame) > self._limits.frame_bytes:
             raise ValueError(f"a frame of {len(frame)} bytes; the limit is {self._limits.frame_bytes}")
+        link.used = time.monotonic()
         await self._say(link, _DATA + frame)
 
     async def drop(self, device: str, reason: str) -> None:
@@ -245,6 +259,7 @@ class Neighbourhood:
             and len(self._dialling) < self._limits.dials
             and self._met.get(who) not in self._links
             and self._met.get(who) != self.identity.device
+            and not self._rests(self._met.get(who, ""))
             and (pause is None or pause.over)
             and self._dials.left >= 1
         ):
@@ -333,9 +348,27 @@ class Neighbourhood:
             return "blocked"
         if penalty is not None and not penalty.over:
             return "misbehaved lately"
+        if self._rests(device):
+            return "made room"
         if len(self._links) >= self._limits.neighbours and device not in self._links:
             return "too many neighbours"
         return ""
+
+    def _rests(self, device: str) -> bool:
+        rest = self._resting.get(device)
+        return rest is not None and not rest.over
+
+    async def _make_room(self, radio: Radio) -> None:
+        while True:
+            await asyncio.sleep(self._limits.idle_seconds / 2)
+            if radio.full:
+                long_ago = time.monotonic() - self._limits.idle_seconds
+                idle = [link for link in self._links.values() if link.radio == radio.name and link.used < long_ago]
+                if idle:
+                    link = min(idle, key=lambda link: link.used)
+                    rest = self._limits.rest_seconds
+                    self._resting[link.session.device] = next_backoff(None, rest, rest)
+                    link.end("made room")
 
     async def _agree(self, session: Session, radio: str) -> _Link | None:
         """The link, if both ends want this session to be theirs (see the head of this file)."""
@@ -419,6 +452,7 @@ class Neighbourhood:
                     raise PeerFault("flooding")
             elif frame[:1] == _DATA:
                 await asyncio.sleep(frames.use())
+                link.used = time.monotonic()
                 if link.reason:
                     return
                 await self._listener.frame(link.session.device, frame[1:])

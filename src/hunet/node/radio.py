@@ -40,6 +40,11 @@ class Radio(ABC):
     async def stop(self) -> None:
         """Takes no more connections, and ends those that last."""
 
+    @property
+    def full(self) -> bool:
+        """Whether it can hold no further connection."""
+        return False
+
     def status(self) -> dict[str, Any]:
         """What it costs, for the owner to see."""
         return {}

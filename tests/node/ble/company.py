@@ -14,8 +14,7 @@ from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
 from tests.node.company import Diary, Neighbour, neighbour
 
-QUICK = BluetoothSettings(advertise=0.02, scan=1.0, dial_seconds=1.0)
-"""Everything as often as the specification allows."""
+QUICK = BluetoothSettings(advertise=0.04, scan=1.0, dial_seconds=1.0)
 EAGER = NeighbourLimits(retry_seconds=0.05)
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from hunet.model import ConfigurationError
 from hunet.node.ble.air import Air
+from hunet.node.ble.bluetooth import BluetoothSettings
+from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
 from hunet.node.publication import Group
 from tests.node.ble.company import BleNode, ble_node, in_the_air
@@ -140,7 +142,7 @@ def test_status_tells_what_the_radio_costs(tmp_path: Path) -> None:
             await next_text(messages)
             await until(lambda: ann.status()["radios"]["ble"]["advertisements"] > 0)
             ours, theirs = ann.status()["radios"]["ble"], bob.status()["radios"]["ble"]
-            assert (ours["scan_duty_cycle"], ours["advertise_seconds"], ours["connections"]) == (1.0, 0.02, 1)
+            assert (ours["scan_duty_cycle"], ours["advertise_seconds"], ours["connections"]) == (1.0, 0.04, 1)
             assert ours["sent_bytes"] > 5000
             assert theirs["received_bytes"] > 5000
             packets = ours["sent_bytes"] + ours["received_bytes"]
@@ -167,6 +169,23 @@ def test_a_node_with_ip_and_bluetooth_has_one_session_with_another(tmp_path: Pat
                 assert len(each.peers()) == len([*each.log()]) == 1  # and nothing flapped
             await ann.publish("news", "once")
             assert await next_text(messages) == "once"
+
+    asyncio.run(scene())
+
+
+def test_a_crowd_is_served_in_turns_by_an_adapter_that_holds_few_connections(tmp_path: Path) -> None:
+    async def scene() -> None:
+        limits = NeighbourLimits(retry_seconds=0.05, idle_seconds=0.1, rest_seconds=1.0)
+        two = BluetoothSettings(0.02, 1.0, connections=2)
+        async with in_the_air(apart=True) as air, AsyncExitStack() as stack:
+            hub = await stack.enter_async_context(ble_node(air, tmp_path / "hub", settings=two, neighbours=limits))
+            messages = hub.subscribe("news")
+            for number in range(5):
+                each = await stack.enter_async_context(ble_node(air, tmp_path / f"{number}", neighbours=limits))
+                await each.publish("news", f"from {number}")
+                air.meet(hub.adapter, each.adapter)
+            assert {await next_text(messages) for _ in range(5)} == {f"from {number}" for number in range(5)}
+            assert len(hub.adapter.le_connections) <= 2
 
     asyncio.run(scene())
 

@@ -15,3 +15,7 @@ advertises, scans, dials and accepts over L2CAP, and it brings virtual adapters,
 can only scan and dial, over GATT: it neither advertises nor opens L2CAP channels. BlueZ has both behind D-Bus and
 sockets of its own, but no virtual adapters without a kernel module, and takes a daemon that runs as root.
 """
+
+import logging
+
+logging.getLogger("bumble").setLevel(logging.CRITICAL)  # it logs whatever strangers do wrong

@@ -57,7 +57,8 @@ class VirtualAdapter(Controller):
             if packet.reports[0].event_type == reports.EventType.SCAN_RESPONSE:  # which nobody asked for
                 return
             packet = reports([_at(report, self._heard_at) for report in packet.reports])
-        super().send_hci_packet(packet)
+        if self.host:  # as in bumble, but that it would write out every packet for its log first
+            asyncio.get_running_loop().call_soon(self.host.on_packet, bytes(packet))
 
     def on_hci_le_set_extended_scan_parameters_command(
         self, command: hci.HCI_LE_Set_Extended_Scan_Parameters_Command

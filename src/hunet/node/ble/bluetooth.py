@@ -21,7 +21,6 @@ An adapter dials one device at a time. It does not scan meanwhile, which not eve
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import random
 import time
@@ -32,7 +31,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from bumble import att, core, hci, smp
 from bumble.device import (
-    Advertisement,
     Connection,
     ConnectionParametersPreferences,
     Device,
@@ -62,7 +60,7 @@ _ADVERTISED = 3 * (10 + 6 + 31)  # on three channels: preamble, access address, 
 _HEAD = 10 + 4  # of a data packet: preamble, access address, header, CRC; header of L2CAP
 _ANSWER = 10.0
 _REMEMBERED = 1024
-_INCOMING = "incoming"
+_INCOMING, _HEARD = "incoming", "heard"
 
 
 class BluetoothSettings(msgspec.Struct, frozen=True):
@@ -101,7 +99,14 @@ class BluetoothSettings(msgspec.Struct, frozen=True):
 
 
 class _Host(Device):
-    """bumble takes a connection that somebody else made for the one that it is making: here they have two names."""
+    """bumble, but for two things.
+
+    It takes a connection that somebody else made for the one that it is making: here they have two names. And it keeps
+    something of every advertisement, of which there are many in a crowd, and most are not of hunet.
+    """
+
+    def on_advertising_report(self, report: Any) -> None:
+        self.emit(_HEARD, report)
 
     def emit(self, event: str, *args: Any, **kwargs: Any) -> bool:
         if event == self.EVENT_CONNECTION and args[0].role == hci.Role.PERIPHERAL:
@@ -134,12 +139,12 @@ class Bluetooth(Radio, Discovery):
         self._traffic = Traffic()
         self._advertising = _Stopwatch()
         self._scanning = _Stopwatch()
+        self._listening = _Stopwatch()
 
     # Connections ------------------------------------------------------------------------------------------------------
 
     async def serve(self, accepted: Accepted) -> None:
         """Opens the adapter and takes connections."""
-        logging.getLogger("bumble").setLevel(logging.CRITICAL)  # it logs whatever strangers do wrong
         self._accepted = accepted
         self._transport = await self._open_adapter()
         about = DeviceConfiguration(
@@ -162,7 +167,7 @@ class Bluetooth(Radio, Discovery):
                 f"the Bluetooth adapter does not answer as it should ({error or 'silence'}); unplug it, or restart it"
             ) from None
         device.on(_INCOMING, self._connected)
-        device.on(device.EVENT_ADVERTISEMENT, self._advertised)
+        device.on(_HEARD, self._advertised)
         device.create_l2cap_server(self._channel_with(_PSM), self._opened)
 
     async def stop(self) -> None:
@@ -197,11 +202,12 @@ class Bluetooth(Radio, Discovery):
         return open_stream(channel, self._traffic, self._closed)
 
     async def _dial(self, address: hci.Address) -> Connection:
-        if len(self._device.connections) >= self.settings.connections:
+        if self.full:
             raise ConnectionError("no connection is left")
         wanted = ConnectionParametersPreferences(supervision_timeout=int(1000 * self.settings.supervision))
         self._called = address
         await self._set_up()
+        self._listening.run(True)
         try:
             connection = await self._device.connect_le(
                 address, {hci.Phy.LE_1M: wanted}, timeout=self.settings.dial_seconds
@@ -217,6 +223,7 @@ class Bluetooth(Radio, Discovery):
             raise
         finally:
             self._called = None
+            self._listening.run(False)
             self._update()
 
     async def _stop_dialling(self) -> None:
@@ -303,13 +310,18 @@ class Bluetooth(Radio, Discovery):
             await self._set_up()
         await super().close()
 
+    @property
+    def full(self) -> bool:
+        """Whether as many connections stand as the adapter is trusted with."""
+        return len(self._device.connections) >= self.settings.connections
+
     def status(self) -> dict[str, Any]:
         """What the radio does, and what it has done since the start."""
         settings, traffic = self.settings, self._traffic
         advertisements = int(self._advertising.seconds / settings.advertise)
         return {
             "scan_duty_cycle": round(settings.scan, 4),
-            "scan_seconds": round(self._scanning.seconds * settings.scan, 1),
+            "listen_seconds": round(self._scanning.seconds * settings.scan + self._listening.seconds, 1),
             "advertise_seconds": settings.advertise,
             "advertisements": advertisements,
             "connections": len(self._device.connections),
@@ -335,7 +347,7 @@ class Bluetooth(Radio, Discovery):
     async def _set_up_now(self) -> None:
         device, settings = self._device, self.settings
         scan = self._looking and self._called is None
-        advertise = self._looking and len(device.connections) < settings.connections
+        advertise = self._looking and not self.full
         new = scan and self._said != self.ids.now
         if device.is_advertising and (new or not advertise):
             await device.stop_advertising()
@@ -361,12 +373,9 @@ class Bluetooth(Radio, Discovery):
         self._advertising.run(device.is_advertising)
         self._scanning.run(device.is_scanning)
 
-    def _advertised(self, heard: Advertisement) -> None:
-        accumulators = self._device.advertisement_accumulators
-        if len(accumulators) > _REMEMBERED:  # bumble keeps one for every address
-            accumulators.clear()
-        said = advertisement.decode(heard.data_bytes)
-        if said is None or heard.is_scan_response:
+    def _advertised(self, heard: Any) -> None:
+        said = advertisement.decode(heard.data)
+        if said is None:
             return
         short_id, psm = said
         if self.ids.ours(short_id):
