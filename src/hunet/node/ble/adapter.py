@@ -17,6 +17,8 @@ Adapter = Callable[[], Awaitable["Transport"]]
 KINDS = ("hci-socket", "usb", "serial", "unix", "tcp-client")
 _REMEDIES = {
     errno.EBUSY: "it is in use: sudo systemctl stop bluetooth && sudo hciconfig {adapter} down",
+    errno.EUSERS: "another program uses it: stop that one",
+    132: "Bluetooth is switched off: sudo rfkill unblock bluetooth",  # ERFKILL, which Python knows on Linux only
     errno.EPERM: "it needs the right to use it: run as root, or see docs/bluetooth.md",
     errno.EACCES: "it needs the right to use it: run as root, or see docs/bluetooth.md",
     errno.ENODEV: "there is no such adapter: hciconfig -a lists those of this machine",

@@ -158,6 +158,10 @@ class Air(LocalLink):
                 for adapter, end in ((one, connection), (two, other)):
                     adapter.on_le_disconnected(end, hci.HCI_ErrorCode.CONNECTION_TIMEOUT_ERROR)
 
+    def _carry(self, sender: Controller, receiver: VirtualAdapter, packet: ll.AdvertisingPdu) -> None:
+        if rssi := self._rssi(sender, receiver):
+            receiver.hear(packet, rssi)
+
     def _rssi(self, one: Controller, two: Controller) -> int:
         """How strongly two hear each other; 0 if they do not."""
         return self._reach.get(frozenset((one, two)), 0 if self._apart else _RSSI)  # type: ignore[arg-type]
@@ -165,9 +169,9 @@ class Air(LocalLink):
     def send_advertising_pdu(self, sender_controller: Controller, packet: ll.AdvertisingPdu) -> None:
         loop = asyncio.get_running_loop()
         for adapter in self.controllers:
-            if adapter is not sender_controller and (rssi := self._rssi(adapter, sender_controller)):
+            if adapter is not sender_controller:
                 assert isinstance(adapter, VirtualAdapter)
-                loop.call_soon(adapter.hear, packet, rssi)
+                loop.call_soon(self._carry, sender_controller, adapter, packet)
         if isinstance(packet, ll.ConnectInd):
             loop.call_soon(self._check_connection, sender_controller, packet.advertiser_address)
 

@@ -21,6 +21,7 @@ An adapter dials one device at a time. It does not scan meanwhile, which not eve
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import time
@@ -53,12 +54,16 @@ if TYPE_CHECKING:
     from hunet.node.ble.adapter import Adapter
     from hunet.node.radio import Accepted
 
+_log = logging.getLogger(__name__)
+
 _PSM = 0xD3
 _JITTER = 0.010  # that the specification adds to the time between advertisements, at most
 _MTU, _MPS, _CREDITS = 2048, 247, 64  # with its header a packet of 247 bytes fills one of the air
 _ADVERTISED = 3 * (10 + 6 + 31)  # on three channels: preamble, access address, header, CRC; address; data
 _HEAD = 10 + 4  # of a data packet: preamble, access address, header, CRC; header of L2CAP
-_ANSWER = 10.0
+_ANSWER = 10.0  # for an adapter that is switched on
+_GOODBYE = 1.0  # for a peer that is told that a channel or a connection ends
+_HEARD_LATELY = 10.0
 _REMEMBERED = 1024
 _INCOMING, _HEARD = "incoming", "heard"
 
@@ -150,7 +155,10 @@ class Bluetooth(Radio, Discovery):
         about = DeviceConfiguration(
             name="", address=_new_address(), gap_service_enabled=False, gatt_service_enabled=False
         )
-        device = self._device = _Host(config=about, host=Host(self._transport.source, self._transport.sink))
+        host = Host(self._transport.source, self._transport.sink)
+        # Whatever goes wrong with what one stranger sent must not keep bumble from dealing with the rest.
+        host.on("error", lambda error: _log.debug("bumble: %r", error))
+        device = self._device = _Host(config=about, host=host)
         for cid in (att.ATT_CID, smp.SMP_CID):  # nothing is read from this device, and nobody is paired with it
             device.l2cap_channel_manager.deregister_fixed_channel(cid)
         try:
@@ -269,8 +277,9 @@ class Bluetooth(Radio, Discovery):
     async def _close(self, channel: LeCreditBasedChannel) -> None:
         if channel.state == channel.State.CONNECTED:
             with suppress(core.BaseBumbleError, TimeoutError):
-                async with asyncio.timeout(1.0):
+                async with asyncio.timeout(_GOODBYE):
                     await channel.disconnect()
+        channel.disconnection_result = None  # which would be set when the connection ends, though nobody waits
         # bumble forgets only one of the two numbers of a channel; the peer may use the other again.
         channel.manager.le_coc_channels.get(channel.connection.handle, {}).pop(channel.destination_cid, None)
         self._release(channel.connection)
@@ -289,7 +298,7 @@ class Bluetooth(Radio, Discovery):
 
     async def _disconnect(self, connection: Connection) -> None:
         with suppress(core.BaseBumbleError, TimeoutError):
-            async with asyncio.timeout(1.0):
+            async with asyncio.timeout(_GOODBYE):
                 await connection.disconnect()
 
     def _channel_with(self, psm: int) -> LeCreditBasedChannelSpec:
@@ -381,9 +390,9 @@ class Bluetooth(Radio, Discovery):
         if self.ids.ours(short_id):
             return
         now = time.monotonic()
-        first = self._heard.get(short_id, -_ANSWER)
+        before = self._heard.get(short_id, now - _HEARD_LATELY)
         self._heard[short_id] = now
-        if now - first < _ANSWER:
+        if now - before < _HEARD_LATELY:
             rssi = heard.rssi if -127 < heard.rssi <= 20 else None
             self.sight(Sighting(heard.address.to_string(), psm, short_id, self.name, rssi))
 
