@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import random
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
 from hunet.node.discovery import ShortIds, Sighting
 from hunet.node.neighbourhood import NeighbourLimits
 from tests.node.ble.company import QUICK, BleNeighbour, ble_neighbour, in_the_air
-from tests.node.company import until
+from tests.node.company import PATIENCE, neighbour, until
 
 PSM = 0xD3
 
@@ -382,6 +384,59 @@ def test_an_adapter_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> Non
             with pytest.raises(ConfigurationError, match="does not answer"):
                 await radio.serve(lambda *_: None)
             await radio.stop()
+
+    asyncio.run(scene())
+
+
+def test_an_adapter_that_is_unplugged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with in_the_air() as air, ble_neighbour(air, tmp_path) as bob:
+            adapter, place = air.adapter(), f"{tmp_path}/hci"
+            await air.serve(adapter, place)
+            radio = Bluetooth(named_adapter(f"unix:{place}"), QUICK)
+            async with neighbour(tmp_path, ways=[radio], radios=[radio], listen=None) as ann:
+                await until(lambda: bob.device in ann.devices())
+                adapter.host.transport.close()  # type: ignore[union-attr]
+                await until(lambda: not ann.devices())
+                assert "adapter is gone" in caplog.text
+                with pytest.raises(ConnectionError, match="no adapter"):
+                    await radio.connect(Sighting("C0:00:00:00:00:01", PSM, radio="ble"))
+
+    asyncio.run(scene())
+
+
+@pytest.mark.slow
+def test_two_commands_with_adapters_exchange_a_message(tmp_path: Path) -> None:
+    """The command itself, in two processes; their adapters are in this one."""
+    hunet = [sys.executable, "-c", "from hunet.cli import main; main()"]
+
+    async def run(*words: str) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(*hunet, *words, stdout=pipe, stderr=pipe)
+
+    async def shown(*words: str) -> str:
+        return (await (await run(*words, "-d", f"{tmp_path}/bob")).communicate())[0].decode()
+
+    async def scene() -> None:
+        async with in_the_air() as air, asyncio.timeout(PATIENCE):
+            nodes = []
+            for name, does in (("bob", ["--subscribe", "news"]), ("ann", ["--publish", "news", "hello"])):
+                await air.serve(air.adapter(name), f"{tmp_path}/{name}.hci")
+                radio = ["--bluetooth", "--no-ip", "--adapter", f"unix:{tmp_path}/{name}.hci", "--scan", "100"]
+                nodes.append(await run("node", "-d", f"{tmp_path}/{name}", *radio, *does))
+            bob, ann = nodes
+            try:
+                assert bob.stdout is not None
+                assert (await bob.stdout.readline()).endswith(b": hello\n")
+                peers, log, status = await asyncio.gather(*map(shown, ("peers", "log", "status")))
+                assert peers.endswith("  over ble\n")
+                assert "still there  over ble, -60 to -60 dBm" in log
+                assert re.search(r"^ble scan duty cycle +1.0$", status, re.MULTILINE)
+                assert re.search(r"^ble air bytes +\d+$", status, re.MULTILINE)
+            finally:
+                for each in (ann, bob):
+                    each.terminate()
+                    assert b"Traceback" not in (await each.communicate())[1]
 
     asyncio.run(scene())
 

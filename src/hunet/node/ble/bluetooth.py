@@ -132,7 +132,7 @@ class Bluetooth(Radio, Discovery):
         self._accepted: Accepted
         self._device: _Host
         self._tasks = Tasks()
-        self._looking = False
+        self._looking = self._gone = False
         self._said = ""
         """The short id that is advertised."""
         self._changing, self._dialling = asyncio.Lock(), asyncio.Lock()
@@ -158,6 +158,7 @@ class Bluetooth(Radio, Discovery):
         host = Host(self._transport.source, self._transport.sink)
         # Whatever goes wrong with what one stranger sent must not keep bumble from dealing with the rest.
         host.on("error", lambda error: _log.debug("bumble: %r", error))
+        host.on("flush", self._lost)
         device = self._device = _Host(config=about, host=host)
         for cid in (att.ATT_CID, smp.SMP_CID):  # nothing is read from this device, and nobody is paired with it
             device.l2cap_channel_manager.deregister_fixed_channel(cid)
@@ -185,12 +186,22 @@ class Bluetooth(Radio, Discovery):
         transport, self._transport = self._transport, None
         await asyncio.gather(*map(self._disconnect, list(self._device.connections.values())))
         await self._tasks.close()
-        await self._device.power_off()
         await transport.close()
+
+    def _lost(self) -> None:
+        """The adapter was unplugged."""
+        _log.warning("the Bluetooth adapter is gone; plug it in, and start the node again")
+        self._looking = False
+        self._gone = True
+        for channels in list(self._device.l2cap_channel_manager.le_coc_channels.values()):
+            for channel in list(channels.values()):
+                channel.abort()
 
     async def connect(self, sighting: Sighting) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Opens a channel, on a new connection or on the one that stands."""
         address = hci.Address(sighting.host)
+        if self._gone:
+            raise ConnectionError("there is no adapter")
         try:
             async with self._dialling:
                 connection = self._connection_with(address) or await self._dial(address)
@@ -315,7 +326,7 @@ class Bluetooth(Radio, Discovery):
     async def close(self) -> None:
         """Falls silent."""
         self._looking = False
-        if self._transport is not None:
+        if self._transport is not None and not self._gone:
             await self._set_up()
         await super().close()
 
@@ -350,8 +361,11 @@ class Bluetooth(Radio, Discovery):
     async def _set_up(self) -> None:
         """Has the adapter advertise and scan as it should now."""
         async with self._changing:
-            with suppress(core.BaseBumbleError):  # an adapter that is busy: what follows next sets it up again
-                await self._set_up_now()
+            with suppress(
+                core.BaseBumbleError, TimeoutError
+            ):  # an adapter that is busy is set up again after the next event
+                async with asyncio.timeout(_ANSWER):
+                    await self._set_up_now()
 
     async def _set_up_now(self) -> None:
         device, settings = self._device, self.settings

@@ -46,7 +46,8 @@ class Status(msgspec.Struct, frozen=True):
     waiting: Annotated[int, Meta(description="Deliveries that nobody has taken.", ge=0)]
     disk_bytes: Annotated[int, Meta(ge=0)]
     radios: Annotated[
-        dict[str, dict[str, float]], Meta(description="What radios other than IP do, and have done since the start.")
+        dict[str, dict[str, int | float]],
+        Meta(description="What radios other than IP do, and have done since the start."),
     ]
     counters: dict[str, int]
 
