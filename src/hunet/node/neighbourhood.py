@@ -183,7 +183,8 @@ class Neighbourhood:
         try:
             for radio in self.radios.values():
                 await radio.serve(partial(self._accepted, radio.name))
-                self._tasks.start(self._make_room(radio))
+                if radio is not self._ip:
+                    self._tasks.start(self._make_room(radio))
             for discovery in wanted:
                 discovery.ids = self._ids
                 await discovery.start(self._ip.address[1] if self._ip else 0)

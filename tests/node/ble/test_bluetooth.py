@@ -403,6 +403,7 @@ def test_an_adapter_that_is_unplugged(tmp_path: Path, caplog: pytest.LogCaptureF
                     await radio.connect(Sighting("C0:00:00:00:00:01", PSM, radio="ble"))
 
     asyncio.run(scene())
+    assert caplog.text.count("adapter is gone") == 1
 
 
 @pytest.mark.slow

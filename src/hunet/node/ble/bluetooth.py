@@ -176,6 +176,7 @@ class Bluetooth(Radio, Discovery):
                 f"the Bluetooth adapter does not answer as it should ({error or 'silence'}); unplug it, or restart it"
             ) from None
         device.on(_INCOMING, self._connected)
+        device.on(device.EVENT_CONNECTION, self._connected)
         device.on(_HEARD, self._advertised)
         device.create_l2cap_server(self._channel_with(_PSM), self._opened)
 
@@ -189,7 +190,9 @@ class Bluetooth(Radio, Discovery):
         await transport.close()
 
     def _lost(self) -> None:
-        """The adapter was unplugged."""
+        """The adapter was unplugged, unless this end has closed it."""
+        if self._transport is None:
+            return
         _log.warning("the Bluetooth adapter is gone; plug it in, and start the node again")
         self._looking = False
         self._gone = True
@@ -225,14 +228,10 @@ class Bluetooth(Radio, Discovery):
             raise ConnectionError("no connection is left")
         wanted = ConnectionParametersPreferences(supervision_timeout=int(1000 * self.settings.supervision))
         self._called = address
-        await self._set_up()
-        self._listening.run(True)
         try:
-            connection = await self._device.connect_le(
-                address, {hci.Phy.LE_1M: wanted}, timeout=self.settings.dial_seconds
-            )
-            connection.on(connection.EVENT_DISCONNECTION, lambda _: self._update())
-            return connection
+            await self._set_up()
+            self._listening.run(True)
+            return await self._device.connect_le(address, {hci.Phy.LE_1M: wanted}, timeout=self.settings.dial_seconds)
         except core.BaseBumbleError:
             if incoming := self._connection_with(address):  # it was quicker
                 return incoming
@@ -264,8 +263,8 @@ class Bluetooth(Radio, Discovery):
         return next((each for each in found if each.peer_address == address), None)
 
     def _connected(self, connection: Connection) -> None:
-        """Somebody has connected, which has ended advertising."""
-        if self._called == connection.peer_address:
+        """A connection stands, which has ended advertising if somebody else has made it."""
+        if self._called == connection.peer_address and connection.role == hci.Role.PERIPHERAL:
             self._tasks.start(self._stop_dialling())
         connection.on(connection.EVENT_DISCONNECTION, lambda _: self._update())
         self._tasks.start(self._expect_channel(connection))
@@ -326,7 +325,7 @@ class Bluetooth(Radio, Discovery):
     async def close(self) -> None:
         """Falls silent."""
         self._looking = False
-        if self._transport is not None and not self._gone:
+        if self._transport is not None:
             await self._set_up()
         await super().close()
 
@@ -361,9 +360,9 @@ class Bluetooth(Radio, Discovery):
     async def _set_up(self) -> None:
         """Has the adapter advertise and scan as it should now."""
         async with self._changing:
-            with suppress(
-                core.BaseBumbleError, TimeoutError
-            ):  # an adapter that is busy is set up again after the next event
+            if self._gone:
+                return
+            with suppress(core.BaseBumbleError, TimeoutError):  # it is busy: whatever happens next sets it up again
                 async with asyncio.timeout(_ANSWER):
                     await self._set_up_now()
 

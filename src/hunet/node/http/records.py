@@ -47,7 +47,7 @@ class Status(msgspec.Struct, frozen=True):
     disk_bytes: Annotated[int, Meta(ge=0)]
     radios: Annotated[
         dict[str, dict[str, int | float]],
-        Meta(description="What radios other than IP do, and have done since the start."),
+        Meta(description="What radios other than IP have done since the start."),
     ]
     counters: dict[str, int]
 
