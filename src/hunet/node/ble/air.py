@@ -28,7 +28,6 @@ class VirtualAdapter(Controller):
     """An adapter without a radio."""
 
     le_acl_data_packet_length = 251
-    air: Air
     _heard_at = _RSSI
     _scans_since = 0.0
 

@@ -34,9 +34,9 @@ def open_stream(
     channel: LeCreditBasedChannel, traffic: Traffic, closed: Callable[[LeCreditBasedChannel], None]
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Reader and writer of a channel that has just been opened; ``closed`` is called when they are done with it."""
-    if min(channel.peer_mtu, channel.peer_mps) < _LEAST:
+    if channel.state != channel.State.CONNECTED or min(channel.peer_mtu, channel.peer_mps) < _LEAST:
         closed(channel)
-        raise ConnectionError("the other end takes no packets of an allowed size")
+        raise ConnectionError("the channel is closed, or the other end takes no packets of an allowed size")
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
