@@ -9,7 +9,6 @@ from typing import Any
 
 from hunet.node.ble.air import Air, VirtualAdapter
 from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
-from hunet.node.identity import Identity
 from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
 from tests.node.company import Diary, Neighbour, neighbour
@@ -61,12 +60,16 @@ class BleNeighbour:
 
 @asynccontextmanager
 async def ble_neighbour(
-    air: Air, folder: Path, identity: Identity | None = None, settings: BluetoothSettings = QUICK, **given: Any
+    air: Air,
+    folder: Path,
+    adapter: VirtualAdapter | None = None,
+    settings: BluetoothSettings = QUICK,
+    **given: Any,
 ) -> AsyncIterator[BleNeighbour]:
-    adapter = air.adapter()
+    adapter = adapter or air.adapter()
     radio = Bluetooth(air.opener(adapter), settings)
     given = {"listen": None, "limits": EAGER, **given}
-    async with neighbour(folder, identity, ways=[radio], radios=[radio], **given) as made:
+    async with neighbour(folder, ways=[radio], radios=[radio], **given) as made:
         yield BleNeighbour(adapter, radio, made)
     assert not adapter.le_connections
     assert not radio._tasks

@@ -119,6 +119,34 @@ def test_a_crowd_that_dials_each_other_has_one_session_and_one_connection_for_ea
     asyncio.run(scene())
 
 
+class OldAdapter(VirtualAdapter):
+    """An adapter of Bluetooth 4: one set of advertisements, and no extended commands."""
+
+    le_features = VirtualAdapter.le_features & ~hci.LeFeatureMask.LE_EXTENDED_ADVERTISING
+
+
+def test_old_adapters_and_new_ones_meet_and_change_their_ids(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with (
+            in_the_air() as air,
+            ble_neighbour(air, tmp_path) as ann,
+            ble_neighbour(air, tmp_path, adapter=OldAdapter("bob", link=air)) as bob,
+            ble_neighbour(air, tmp_path, adapter=OldAdapter("eve", link=air)) as eve,
+        ):
+            assert not bob.radio._device.supports_le_extended_advertising
+            await until(lambda: linked(ann, bob, eve))
+            before = place_of(bob)
+            bob.radio.ids = ShortIds()
+            await until(lambda: bob.radio._called is None)
+            await bob.radio._set_up()
+            assert bob.adapter.random_address == place_of(bob) != before
+            await bob.links.send(eve.device, b"hello")
+            await until(lambda: (bob.device, b"hello") in eve.diary.events)
+            assert not eve.links.reasons
+
+    asyncio.run(scene())
+
+
 def test_who_goes_out_of_reach_is_gone_and_comes_back(tmp_path: Path) -> None:
     async def scene() -> None:
         async with in_the_air() as air, ble_neighbour(air, tmp_path) as ann, ble_neighbour(air, tmp_path) as bob:
