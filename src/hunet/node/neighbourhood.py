@@ -23,7 +23,8 @@ which of all these it is.
 More neighbours than a radio can hold
 -------------------------------------
 A Bluetooth adapter holds a few connections. When all are taken, the link on which nothing was said for longest makes
-room for whoever comes next, and that device is not linked again for a while. So a crowd is served in turns.
+room for whoever comes next, and that device is not linked again for a while. So a crowd is served in turns. Half of the
+links may make room for those who were seen meanwhile; one does if nobody was, since devices that are full are not seen.
 
 What strangers and bad neighbours can do
 ----------------------------------------
@@ -173,6 +174,7 @@ class Neighbourhood:
         self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
         self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
         self._resting: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
+        self._turned_away: BoundedDict[str, None] = BoundedDict(limits.neighbours)  # by a radio that is full
         self._tasks = Tasks()
         self._listener: Listener
 
@@ -264,9 +266,12 @@ class Neighbourhood:
             and (pause is None or pause.over)
             and self._dials.left >= 1
         ):
-            self._dials.use()
-            self._dialling.add(who)
-            self._tasks.start(self._dial(sighting, who))
+            if self.radios[sighting.radio].full:
+                self._turned_away[who] = None
+            else:
+                self._dials.use()
+                self._dialling.add(who)
+                self._tasks.start(self._dial(sighting, who))
 
     async def _dial(self, sighting: Sighting, who: str) -> None:
         address, link = (sighting.host, sighting.port), None
@@ -361,12 +366,13 @@ class Neighbourhood:
 
     async def _make_room(self, radio: Radio) -> None:
         while True:
-            await asyncio.sleep(self._limits.idle_seconds / 2)
-            if radio.full:
-                long_ago = time.monotonic() - self._limits.idle_seconds
-                idle = [link for link in self._links.values() if link.radio == radio.name and link.used < long_ago]
-                if idle:
-                    link = min(idle, key=lambda link: link.used)
+            await asyncio.sleep(min(1.0, self._limits.idle_seconds / 2))
+            links = [link for link in self._links.values() if link.radio == radio.name]
+            idle = [link for link in links if time.monotonic() - link.used > self._limits.idle_seconds]
+            if radio.full and idle:
+                room = max(1, min(len(self._turned_away), len(links) // 2))  # one even if nobody can be seen: see above
+                self._turned_away.clear()
+                for link in sorted(idle, key=lambda link: link.used)[:room]:
                     rest = self._limits.rest_seconds
                     self._resting[link.session.device] = next_backoff(None, rest, rest)
                     link.end("made room")

@@ -143,7 +143,7 @@ class Bluetooth(Radio, Discovery):
         self._heard: BoundedDict[str, float] = BoundedDict(_REMEMBERED)
         self._traffic = Traffic()
         self._advertising = _Stopwatch()
-        self._scanning = _Stopwatch()
+        self._scanning = _Stopwatch(self.settings.scan_window, self.settings.scan_interval)
         self._listening = _Stopwatch()
 
     # Connections ------------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class Bluetooth(Radio, Discovery):
         advertisements = int(self._advertising.seconds / settings.advertise)
         return {
             "scan_duty_cycle": round(settings.scan, 4),
-            "listen_seconds": round(self._scanning.seconds * settings.scan + self._listening.seconds, 1),
+            "listen_seconds": round(self._scanning.seconds + self._listening.seconds, 1),
             "advertise_seconds": settings.advertise,
             "advertisements": advertisements,
             "connections": len(self._device.connections),
@@ -411,17 +411,28 @@ class Bluetooth(Radio, Discovery):
 
 
 class _Stopwatch:
-    """For how long something was on, in all."""
+    """For how long something was on, in all: of that, only ``window`` seconds of every ``interval``.
 
-    def __init__(self) -> None:
+    >>> watch = _Stopwatch(window=1.0, interval=10.0)
+    >>> watch.open_for(0.5), watch.open_for(5.0), watch.open_for(20.5)
+    (0.5, 1.0, 2.5)
+    """
+
+    def __init__(self, window: float = 1.0, interval: float = 1.0) -> None:
+        self._window, self._interval = window, interval
         self._before, self._since = 0.0, 0.0
 
     @property
     def seconds(self) -> float:
-        return self._before + (time.monotonic() - self._since if self._since else 0.0)
+        return self._before + (self.open_for(time.monotonic() - self._since) if self._since else 0.0)
+
+    def open_for(self, seconds: float) -> float:
+        whole, rest = divmod(seconds, self._interval)
+        return whole * self._window + min(rest, self._window)
 
     def run(self, on: bool) -> None:
-        self._before, self._since = self.seconds, time.monotonic() if on else 0.0
+        if on != bool(self._since):
+            self._before, self._since = self.seconds, time.monotonic() if on else 0.0
 
 
 def _new_address() -> hci.Address:
