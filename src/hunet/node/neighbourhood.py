@@ -173,7 +173,7 @@ class Neighbourhood:
         self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
         self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
         self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
-        self._resting: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
+        self._resting: BoundedDict[tuple[str, str], Backoff] = BoundedDict(limits.remembered)  # by radio and device
         self._turned_away: BoundedDict[str, None] = BoundedDict(limits.neighbours)  # by a radio that is full
         self._tasks = Tasks()
         self._listener: Listener
@@ -262,7 +262,7 @@ class Neighbourhood:
             and len(self._dialling) < self._limits.dials
             and self._met.get(who) not in self._links
             and self._met.get(who) != self.identity.device
-            and not self._rests(self._met.get(who, ""))
+            and not self._rests(sighting.radio, self._met.get(who, ""))
             and (pause is None or pause.over)
             and self._dials.left >= 1
         ):
@@ -325,7 +325,7 @@ class Neighbourhood:
             return None
         if who:
             self._met[who] = session.device
-        unwelcome = self._unwelcome(session.device)
+        unwelcome = self._unwelcome(session.device, radio)
         if unwelcome:
             self.refused[unwelcome] += 1
             await session.close()
@@ -345,7 +345,7 @@ class Neighbourhood:
                 await session.close()
         return link
 
-    def _unwelcome(self, device: str) -> str:
+    def _unwelcome(self, device: str, radio: str) -> str:
         """Why a device is not let in; nothing if it is."""
         penalty = self._penalties.get(device)
         if device == self.identity.device:
@@ -354,14 +354,14 @@ class Neighbourhood:
             return "blocked"
         if penalty is not None and not penalty.over:
             return "misbehaved lately"
-        if self._rests(device):
+        if self._rests(radio, device):
             return "made room"
         if len(self._links) >= self._limits.neighbours and device not in self._links:
             return "too many neighbours"
         return ""
 
-    def _rests(self, device: str) -> bool:
-        rest = self._resting.get(device)
+    def _rests(self, radio: str, device: str) -> bool:
+        rest = self._resting.get((radio, device))
         return rest is not None and not rest.over
 
     async def _make_room(self, radio: Radio) -> None:
@@ -374,7 +374,7 @@ class Neighbourhood:
                 self._turned_away.clear()
                 for link in sorted(idle, key=lambda link: link.used)[:room]:
                     rest = self._limits.rest_seconds
-                    self._resting[link.session.device] = next_backoff(None, rest, rest)
+                    self._resting[radio.name, link.session.device] = next_backoff(None, rest, rest)
                     link.end("made room")
 
     async def _agree(self, session: Session, radio: str) -> _Link | None:

@@ -376,6 +376,8 @@ def test_settings_that_cannot_be(given: dict[str, float], complaint: str) -> Non
         (OSError(errno.EBUSY, "busy"), "in use: sudo systemctl stop bluetooth && sudo hciconfig hci3 down"),
         (PermissionError(errno.EPERM, "no"), "run as root, or see docs/bluetooth.md"),
         (OSError(errno.ENODEV, "none"), "no such adapter"),
+        (OSError(errno.EUSERS, "used"), "another program uses it"),
+        (OSError(132, "off"), "sudo rfkill unblock bluetooth"),
         (OSError(errno.EIO, "broken"), "broken; see docs/bluetooth.md"),
         (Exception("device not found"), "device not found; see docs/bluetooth.md"),
     ],
