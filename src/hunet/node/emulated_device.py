@@ -60,8 +60,8 @@ _PATIENCE: dict[Network, tuple[float, float]] = {
     "ble": (10.0, 60.0),
 }
 """Seconds between signs of life, and of silence after which a neighbour is gone."""
-_OFTEN = 0.1
-"""Seconds between advertisements; scanning never stops."""
+_OFTEN, _DIAL_SECONDS = 0.1, 0.5
+"""Seconds between advertisements; and in which a device that has just gone is called, and others are not heard."""
 _LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
 
 
@@ -180,7 +180,9 @@ class _Device:
         from hunet.node.ble.adapter import named_adapter
         from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
 
-        often = BluetoothSettings(advertise=_OFTEN, scan=1.0, connections=len(setting.names))
+        often = BluetoothSettings(
+            advertise=_OFTEN, scan=1.0, connections=len(setting.names), dial_seconds=_DIAL_SECONDS
+        )
         return {"listen": None, "radios": [Bluetooth(named_adapter(setting.adapter), often)]}
 
     async def serve(self, requests: asyncio.StreamReader) -> None:
