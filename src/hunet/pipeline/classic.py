@@ -45,6 +45,8 @@ SQL_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # The largest there is stands for no limit: any other makes Spark measure the batch again at each row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.parquet.compression.codec": "zstd",
 }
 """What our jobs rely on, wherever they run."""
@@ -232,8 +234,11 @@ def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]
     java_options = [
         f"-Dlog4j2.configurationFile={log.as_uri()} -Dderby.system.home={scratch} -Djava.io.tmpdir={scratch}",
         "-XX:-UsePerfData",
-        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves.
-        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m" if wish.small else "-XX:+UseParallelGC",
+        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves. A large one
+        # may collect garbage for a twentieth of its time before the heap grows: it would else always grow to its limit.
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m"
+        if wish.small
+        else "-XX:+UseParallelGC -XX:GCTimeRatio=19",
     ]
     if archive is not None and archive.exists():
         java_options.append(use_archive(archive))
