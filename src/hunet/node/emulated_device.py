@@ -60,7 +60,7 @@ _PATIENCE: dict[Network, tuple[float, float]] = {
     "ble": (10.0, 60.0),
 }
 """Seconds between signs of life, and of silence after which a neighbour is gone."""
-_OFTEN, _DIAL_SECONDS = 0.1, 0.5
+_OFTEN, _DIAL_SECONDS = 0.1, 1.0
 """Seconds between advertisements; and in which a device that has just gone is called, and others are not heard."""
 _LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
 

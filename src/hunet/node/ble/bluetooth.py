@@ -379,7 +379,9 @@ class Bluetooth(Radio, Discovery):
             device.random_address = _new_address()
             await device.send_sync_command(hci.HCI_LE_Set_Random_Address_Command(random_address=device.random_address))
             self._said = self.ids.now
-        if advertise and not device.is_advertising:
+        if advertise and not device.is_advertising and device.legacy_advertising_set and not new:
+            await device.legacy_advertising_set.start()  # a connection has ended it: one command instead of seven
+        elif advertise and not device.is_advertising:
             await device.start_advertising(
                 advertising_data=advertisement.encode(self._said, _PSM),
                 advertising_interval_min=1000 * settings.advertise,
