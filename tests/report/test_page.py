@@ -15,12 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import hunet
-from hunet.cli.report import make_report, report
+from hunet.cli.report import report
 from hunet.model import InputError
 from hunet.report.metrics import METRICS
 from hunet.report.one_reports import write_one_reports
 from hunet.report.page import write_report
 from hunet.report.study import REPORTED, StudyResults
+from hunet.reporting import make_report
 from tests.browser import colours, complaints, open_page
 
 if TYPE_CHECKING:
