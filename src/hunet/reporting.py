@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, Parameters
     from hunet.report.crowd import Crowd
+    from hunet.report.page import Paper
     from hunet.report.study import StudyResults
     from hunet.worlds import Movement, Tracks
 
@@ -22,7 +23,12 @@ _MOST_PEOPLE = 1500
 
 
 def make_report(
-    folder: Path, out: Path | None = None, latex: Path | None = None, contacts: Sequence[str | Path] = ()
+    folder: Path,
+    out: Path | None = None,
+    latex: Path | None = None,
+    contacts: Sequence[str | Path] = (),
+    *,
+    paper: Paper | None = None,
 ) -> tuple[Path, list[str]]:
     """Write the page; returns its path, and the names of traces that would have been drawn had they been given."""
     from hunet.report.page import write_report
@@ -31,7 +37,7 @@ def make_report(
     study = StudyResults(folder)
     crowds = list(_crowds(study, contacts))
     missing = [label for label in study.sources() if label not in [crowd.label for crowd in crowds]]
-    return write_report(study, out, latex, crowds=crowds, units=_units(study)), missing
+    return write_report(study, out, latex, crowds=crowds, units=_units(study), paper=paper), missing
 
 
 def _crowds(study: StudyResults, files: Sequence[str | Path]) -> Iterator[Crowd]:

@@ -30,11 +30,18 @@ def report(
             help="A trace that the study was on, to draw who met whom; not needed for worlds. Repeat as needed.",
         ),
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write figures for a paper, too: PDF, and PGF with its data, as wide as a column."
+        ),
+    ] = None,
+    style: Annotated[str, typer.Option(metavar="STYLE", help="Whose columns: ieee or acm.")] = "ieee",
     one: Annotated[
         bool, typer.Option("--one", help="Instead: The ONE's reports of every run, under its names, in DIR/reports.")
     ] = False,
 ) -> None:
-    """Write a study as one page that works offline: tables, figures, and which differences are real.
+    """Write a study as one page that works offline: the answer, tables, figures, and which differences are real.
 
     The page is DIR/report.html unless named; each figure is also in DIR/report, as SVG and with its data as CSV. A
     study with tables = true has more figures; --one needs it, and writes NAME_MessageStatsReport.txt and the like.
@@ -47,9 +54,17 @@ def report(
         written = write_one_reports(folder, out or folder / "reports")
         typer.echo(f"{written[0].parent}: {len(written)} reports")
         return
+    from hunet.model.errors import ConfigurationError
+    from hunet.report.chart import WIDTHS
+    from hunet.report.page import Paper
     from hunet.reporting import make_report
 
-    page, missing = make_report(folder, out, latex, contacts or ())
+    if style not in WIDTHS:
+        raise ConfigurationError(f"--style {style}: one of {', '.join(WIDTHS)}")
+    paper = Paper(figures, style) if figures else None
+    page, missing = make_report(folder, out, latex, contacts or (), paper=paper)
     typer.echo(f"{page}: written")
+    if figures:
+        typer.echo(f"{figures}: {len(list(figures.glob('*.pdf')))} figures, each as PDF, PGF and CSV")
     if missing:
         typer.echo(f"hunet: who met whom is not drawn for {', '.join(missing)}: give --contacts FILE", err=True)
