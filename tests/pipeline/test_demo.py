@@ -41,7 +41,10 @@ def test_the_demo_compares_all_protocols(
     assert rows["pull"]["overhead_ratio_mean"] == 0
     shown = demo()  # from the results that are there
     assert "trace.csv; 20 messages that live 60 min; 2 runs" in shown
-    assert "Most delivered: push." in shown
+    assert " data packets per publication" in shown, "the answer in words"
+    assert "Settings for this crowd: spray-and-wait copies=8; " in shown
+    assert "out of" in shown.splitlines()[2], "what goes beside contacts has a column of its own"
+    assert "(–: none, everybody is alike)" in " ".join(shown.split())
     assert shown.count("±") > 5
     watched = shown.partition("Watch a run: hunet replay ")[2].split()
     assert (Path(watched[0]) / "forwards.parquet").exists()

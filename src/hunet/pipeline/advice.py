@@ -125,8 +125,8 @@ def advice_study(
     from hunet.pipeline.traces import read_trace
 
     goal.check()
-    first, last = read_trace(contacts, start() if start and is_uri(contacts) else None).span
-    span = last - first
+    scales = Scales.of(read_trace(contacts, start() if start and is_uri(contacts) else None), goal.within)
+    span = scales.span
     longest = span * (1 - TRAINING) * 0.9
     if goal.within > longest:
         raise ConfigurationError(
@@ -157,7 +157,7 @@ def advice_study(
                     "protocol": each.protocol,
                     "parameters": {**buffers(each.protocol), **each.parameters},
                 }
-                for each in settings(Scales(goal.within, span))
+                for each in settings(scales)
                 if each.purpose in (("quick",) if quick else ("quick", "advise"))
             ],
         },
