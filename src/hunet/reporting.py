@@ -48,15 +48,15 @@ def make_report(
 def make_advice_page(advised: Advised, folder: Path, contacts: str | Path) -> Path:
     """Write the page of an advice, in the folder of its runs; if only the question is new, only its head."""
     from hashlib import sha256
+    from importlib.metadata import version
 
-    from hunet import __version__
     from hunet.pipeline.advice import COSTS
     from hunet.report.advice import advice_parts
     from hunet.report.html import head, replace_head
 
     page = folder / "report.html"
     parts = advice_parts(advised.advice, COSTS[advised.advice.goal.cost][0], folder / "report")
-    stamp = sha256("\n".join([__version__, *sorted(advised.runs)]).encode()).hexdigest()
+    stamp = sha256("\n".join([version("hunet"), *sorted(advised.runs)]).encode()).hexdigest()
     if not replace_head(page, parts, stamp):
         make_report(folder, contacts=[contacts], head=head(parts, stamp))
     return page

@@ -92,10 +92,14 @@ class Chart(NamedTuple):
         for each in self.series:
             [point] = each.points
             colour = COLOURS[0] if each.strong else "#888888"
-            style = {"color": colour, "elinewidth": 0.7, "markersize": 4, "zorder": 3}
+            style = {"color": colour, "ecolor": f"{colour}66", "elinewidth": 0.8, "markersize": 4, "zorder": 3}
             errors = {"fmt": "o" if each.strong else "s", "xerr": point.x.half or 0.0, "yerr": point.y.half or 0.0}
             panel.errorbar(point.x.mean, point.y.mean, **errors, **style)
-        panel.margins(x=0.18)
+        means = [each.points[0].x.mean for each in self.series]
+        if self.log:
+            panel.set_xlim(min(means) / 2.5, max(means) * 2.5)
+        else:
+            panel.set_xlim(0, 1.3 * max(means) or 1.0)
         panel.set_ylim(0, self.top)
         _place_labels(panel, self.series)
 
@@ -151,6 +155,7 @@ def _place_labels(panel: Any, series: Sequence[Series]) -> None:
             textcoords="offset points",
             fontsize=size,
             color="#000000" if each.strong else "#666666",
+            bbox={"facecolor": "#ffffff", "alpha": 0.7, "edgecolor": "none", "pad": 0.2},
             zorder=4,
         )
 
