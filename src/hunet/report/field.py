@@ -66,9 +66,7 @@ class Field(NamedTuple):
         if len(self.alternatives) == 1:
             return f"{said}."
         if sum(each.may_be_best for each in self.standings.values()) == 1:
-            nearest = min(
-                (self.standings[each.name] for each in self.alternatives[1:]), key=lambda each: (each.near, each.far)
-            )
+            nearest = self.standings[self.alternatives[1].name]
             return (
                 f"{said}; with 95 % confidence all others deliver less, the nearest, {nearest.name}, by "
                 f"{100 * nearest.near:.1f} to {100 * nearest.far:.1f} points."
