@@ -188,12 +188,14 @@ def pgfplots(chart: Chart, width: float) -> str:
         "ymin=0" + (f", ymax={chart.top:g}" if chart.top else "") + (", xmode=log" if chart.log else ""),
         "cycle list name=exotic, legend style={font=\\tiny, at={(0.5,-0.3)}, anchor=north, draw=none}",
         "legend columns=2",
-        "enlarge x limits=0.15" if not chart.lines else "enlarge x limits=0.02",
+        "enlarge x limits=0.15, clip mode=individual" if not chart.lines else "enlarge x limits=0.02",
     ]
     lines = [f"% Data: {chart.name}.csv, beside this file. Needs pgfplots 1.15 or newer.", "\\begin{tikzpicture}"]
     lines += ["\\begin{axis}[", *(f"  {each}," for each in options), "]"]
     bars = "error bars/.cd, y dir=both, y explicit"
     number = 0
+    ends = [point.x.mean for each in chart.series for point in each.points]
+    middle = (min(ends) * max(ends)) ** 0.5 if chart.log else max(ends) / 2
     for each in chart.series:
         many = len(each.points)
         only = f"skip coords between index={{0}}{{{number}}}, skip coords between index={{{number + many}}}{{100000}}"
@@ -206,14 +208,15 @@ def pgfplots(chart: Chart, width: float) -> str:
         else:
             kind = "only marks, mark=*, blue!70!black" if each.strong else "only marks, mark=square*, gray"
             lines.append(f"\\addplot[{kind}, {only}, {bars}, x dir=both, x explicit] {table}")
-            lines.append(f"  node[pos=0, anchor=south west, font=\\tiny] {{{latex(each.label)}}};")
+            side = "east" if each.points[0].x.mean > middle else "west"  # towards the middle, where there is room
+            lines.append(f"  node[pos=0, anchor=south {side}, font=\\tiny] {{{latex(each.label)}}};")
     if not chart.lines:
         steps = " ".join(f"({x:g},{y:g})" for x, y in chart.front())
         lines.append(f"\\addplot[const plot, blue!40, no marks] coordinates {{{steps}}};")
     for value, what in ((chart.bound, "bound"), (chart.goal, "asked for")):
         if value is not None:
             left, right = (f"({{rel axis cs:{end},0}} |- {{axis cs:1,{value:g}}})" for end in (0, 1))
-            lines.append(f"\\draw[dashed] {left} -- {right} node[anchor=south east, font=\\tiny] {{{what}}};")
+            lines.append(f"\\draw[dashed] {right} -- {left} node[anchor=south west, font=\\tiny] {{{what}}};")
     return "\n".join([*lines, "\\end{axis}", "\\end{tikzpicture}", ""])
 
 
