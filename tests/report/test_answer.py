@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from hunet.model.intervals import Interval
 from hunet.report.chart import WIDTHS, Chart, Point, Series, pgfplots, write_for_paper
 from hunet.report.comparison import compare_with_best
 from hunet.report.field import Alternative, Field, with_front
+from tests.machine import needs_pgfplots
 from tests.report.test_page import real_study, rows_of
 
 values = st.lists(st.floats(0, 1), min_size=3, max_size=3).map(lambda found: dict(enumerate(found)))
@@ -150,6 +152,22 @@ def test_the_source_for_latex_draws_every_row_of_its_data_once() -> None:
     assert r"ylabel={delivery (\%)}" in text
     assert text.count("{") == text.count("}")
     assert text.count(r"\begin{") == text.count(r"\end{")
+
+
+@pytest.mark.slow
+def test_latex_draws_the_source(tmp_path: Path) -> None:
+    program = needs_pgfplots()
+    write_for_paper(CHART, tmp_path, "ieee")
+    sweep = [Point(Interval(at, None, 1), Interval(0.1 * at, 0.05, 3)) for at in (1.0, 2.0, 4.0)]
+    lines = Chart("sweep", "ttl (s)", "delivery", [Series("push", sweep), Series("b_sub, 3 %", sweep, strong=False)])
+    write_for_paper(lines, tmp_path, "acm")
+    inputs = "".join(rf"\input{{{name}.pgf}}" for name in ("delivery-against-cost", "sweep"))
+    head = r"\documentclass{article}\usepackage{pgfplots}\pgfplotsset{compat=1.15}"
+    (tmp_path / "paper.tex").write_text(rf"{head}\begin{{document}}{inputs}\end{{document}}")
+    words = [program, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
 
 
 def test_a_report_writes_figures_for_a_paper(tmp_path: Path, hunet: Any) -> None:
