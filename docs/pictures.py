@@ -16,7 +16,7 @@ sys.path.insert(0, str(DOCS.parent))
 COMMANDS = (
     ("demo",),
     ("world", "community", "--seed", "1", "--set", "hosts=60", "--set", "caves=6", "-o", "contacts.csv"),
-    ("advise", "contacts.csv", "--ratio", "0.8", "--within", "1h", "--messages", "100", "--quick", "--runs", "5"),
+    ("advise", "contacts.csv", "--ratio", "0.85", "--within", "1h", "--messages", "100", "--quick", "--runs", "5"),
 )
 PAGES = {"demo": "demo-results/report.html", "advice": "advice/report.html"}
 

@@ -108,7 +108,7 @@ def test_near_misses_and_the_likely_winner_are_told() -> None:
     assert [each.name for each in advice.near_misses] == ["likely", "unlikely"]
     assert advice.undecided
     answer, near, undecided, *_ = advice_text(advice, "packets")
-    assert answer.startswith("For 80 % within 60.0 min use sure: 90.0 % in time at 9.0 packets.")
+    assert answer.startswith("For 80 % within 60 min use sure: 90.0 % in time at 9.0 packets.")
     assert re.search(r"^Cheaper, and may reach it too: likely \(\d\d % likely, at 2.0\); unlikely \(", near)
     assert undecided.startswith("Undecided: more runs will tell, such as --runs 6. The likely winner is likely (")
     push = [(0.95, 50.0), (0.94, 51.0), (0.96, 50.0)]
@@ -123,7 +123,7 @@ def test_nothing_reaches_the_goal_but_something_may() -> None:
     assert advice.best is None
     assert advice.undecided
     told = advice_text(advice, "packets")
-    assert told[0].startswith("Nothing reaches 80 % within 60.0 min.")
+    assert told[0].startswith("Nothing reaches 80 % within 60 min.")
     assert told[1].startswith("What may reach it after all: close (")
     assert told[2].startswith("Undecided: more runs will tell")
 
@@ -210,7 +210,7 @@ def test_another_question_is_answered_without_spark(
     first = hunet(*ask, "--ratio", "0.2", "--confidence", "0.5")
     assert first.status == 0, first.err
     page = Path("advice/report.html").read_text()
-    assert page.index("class=answer>For 20 % within 30.0 min use ") < page.index("<svg") < page.index("<h2>Results")
+    assert page.index("class=answer>For 20 % within 30 min use ") < page.index("<svg") < page.index("<h2>Results")
     drawn = Path("advice/report/side-by-side.svg").stat().st_mtime_ns
     second = hunet(*ask, "--ratio", "0.21", "--cost", "copies", "--confidence", "0.5")
     assert second.status == 0, second.err
@@ -235,7 +235,7 @@ def test_from_question_to_run(spark: SparkSession, tmp_path: Path, monkeypatch: 
     )
     status, said, _ = hunet(*ask, "--ratio", "0.3", "--confidence", "0.5")
     assert status == 0
-    assert "For 30 % within 30.0 min use " in said
+    assert "For 30 % within 30 min use " in said
     assert "To run it: hunet run --config advice/recommended.toml" in said
     assert Path("advice/report.html").exists()
     status, said, _ = hunet(*ask, "--ratio", "0.3", "--confidence", "0.5", "--json")  # from the results that are there
@@ -255,6 +255,6 @@ def test_from_question_to_run(spark: SparkSession, tmp_path: Path, monkeypatch: 
 
     status, said, _ = hunet(*ask, "--ratio", "1")
     assert status == 1
-    assert "Nothing reaches 100 % within 30.0 min. Contacts allow " in said
+    assert "Nothing reaches 100 % within 30 min. Contacts allow " in said
     assert "Ask for less, or for a longer delay." in said
     assert not Path("advice/recommended.toml").exists()

@@ -23,7 +23,7 @@ FEW = 12
 def advice_text(advice: Advice, cost: str) -> list[str]:
     """The advice as sentences, the answer first; ``cost`` says what is paid."""
     goal, best = advice.goal, advice.best
-    wanted = f"{100 * goal.ratio:g} % within {duration(goal.within)}"
+    wanted = f"{100 * goal.ratio:g} % within {_delay(goal.within)}"
     bound = f"Contacts allow {100 * advice.bound.mean:.1f} % within that delay at best."
     if best is None:
         nearest = max(advice.candidates, key=lambda each: each.ratio.mean)
@@ -81,7 +81,7 @@ def _field(advice: Advice, cost: str, path: Path) -> str:
     chart = Chart(
         path.name,
         cost,
-        f"share within {duration(advice.goal.within)}",
+        f"share within {_delay(advice.goal.within)}",
         [Series(each.name, [Point(each.cost, each.delivery)], each.front) for each in placed],
         lines=False,
         log=0 < 20 * min(costs) < max(costs),
@@ -98,6 +98,15 @@ def _field(advice: Advice, cost: str, path: Path) -> str:
 
 def _chance(each: Candidate) -> str:
     return f"{_percent(each.meets)} likely, at {each.cost.brief(1)}"
+
+
+def _delay(seconds: float) -> str:
+    """As somebody asks for it.
+
+    >>> _delay(1800), _delay(5400)
+    ('30 min', '90 min')
+    """
+    return duration(seconds).replace(".0 ", " ")
 
 
 def _percent(share: float) -> str:
