@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from hunet.model.contact_files import read_contacts
 from hunet.pipeline.importing import ImportSettings, import_trace
 
 if TYPE_CHECKING:
-    import pytest
     from pyspark.sql import SparkSession
 
 
@@ -140,6 +140,7 @@ def test_clocks_are_corrected(spark: SparkSession, tmp_path: Path) -> None:
     assert list(read_contacts(tmp_path / "out").records()) == [("ann", "bob", 100.0, 200.0)]
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_partitions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same tables and the same fingerprint from one task or many, and that of the table in memory."""
     log = tmp_path / "log.csv"

@@ -37,6 +37,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ANSWER_WITHIN = 5.0
 _LOOK_EVERY = 0.2
 _START_LOOK_EVERY = 0.02
+_COUNTED_WITHIN = 1000
+"""Milliseconds."""
 _CONNECTION = "connection"
 _GROUP = "spark.jobGroup.id"
 SQL_SETTINGS = {
@@ -201,6 +203,9 @@ def watched(session: SparkSession, progress: Callable[[int, int], None]) -> Iter
         yield
         over.set()
         watcher.join()
+        with suppress(Exception):  # Spark counts a task a little after its end
+            bus: Any = context._jsc.sc()
+            bus.listenerBus().waitUntilEmpty(_COUNTED_WITHIN)
         look()
     finally:
         over.set()
