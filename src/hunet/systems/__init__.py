@@ -192,7 +192,7 @@ def demo_parameters(scales: Scales) -> dict[str, dict[str, Any]]:
     """For each protocol that needs any, the parameters with which it is shown on a crowd of these time scales."""
     suggested = settings(scales)
     chosen: dict[str, dict[str, Any]] = {}
-    for purpose in ("demo", "quick"):
+    for purpose in ("demo", "quick", "advise"):
         for each in suggested:
             if each.purpose == purpose:
                 chosen.setdefault(each.protocol, each.parameters)
