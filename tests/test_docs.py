@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -268,16 +268,19 @@ def claims() -> str:
     return (ROOT / "docs" / "claims.md").read_text("utf-8")
 
 
-def test_the_tutorial_shows_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tutorial_shows_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], hunet: Any
+) -> None:
     """Protocols differ, push is at the bound, and the figures are those of its own commands."""
     page = ROOT / "docs" / "getting-started.md"
     text = page.read_text("utf-8")
     [make, runs, _] = of(page, "sh")
+    monkeypatch.chdir(tmp_path)
     assert "668 contacts" in text
-    assert "668 contacts" in shell(make, tmp_path)
+    assert "668 contacts" in hunet(*shlex.split(make.splitlines()[0])[1:]).out
     found = {}
     for command in runs.splitlines():
-        answer = json.loads(shell(f"{command} --json", tmp_path))
+        answer = hunet(*shlex.split(command)[1:], "--json").json
         protocol = answer["name"]["protocol"]
         found[protocol] = (answer["delivery_ratio"], answer["relayed"])
         told = f"| `{protocol}` | {answer['delivery_ratio']:.3f} | {answer['relayed']:,} |"
@@ -288,7 +291,7 @@ def test_the_tutorial_shows_what_it_says(tmp_path: Path, capsys: pytest.CaptureF
     assert len(set(found.values())) == len(found) == 3, "protocols differ"
     assert max(found, key=lambda protocol: found[protocol]) == "push"
     run_python(page)
-    said = capsys.readouterr().out
+    said = capfd.readouterr().out
     [told] = re.findall(r"delivers (0\.\d+) of (0\.\d+) reachable", text)
     assert f"delivery ratio {told[0]} of {told[1]} reachable" in said
     assert len(re.findall(r"^t\d +\d+\.\d+$", said, re.MULTILINE)) > 5, "a mean delay for each topic"

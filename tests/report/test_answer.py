@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import random
 import subprocess
@@ -18,9 +17,11 @@ from hunet.cli.report import report
 from hunet.model.intervals import Interval
 from hunet.report.chart import WIDTHS, Chart, Point, Series, pgfplots, write_for_paper
 from hunet.report.comparison import compare_with_best
-from hunet.report.field import Alternative, Field, with_front
+from hunet.report.field import Alternative, Field, fields_of, with_front
+from hunet.report.study import StudyResults
+from hunet.report.study_figures import write_figures
 from tests.machine import needs_pgfplots
-from tests.report.test_page import real_study, rows_of
+from tests.report.test_page import real_study, rows_of, study
 
 values = st.lists(st.floats(0, 1), min_size=3, max_size=3).map(lambda found: dict(enumerate(found)))
 
@@ -170,20 +171,12 @@ def test_latex_draws_the_source(tmp_path: Path) -> None:
     assert (tmp_path / "paper.pdf").stat().st_size > 10_000
 
 
-def test_a_report_writes_figures_for_a_paper(tmp_path: Path, hunet: Any) -> None:
-    folder = real_study(
-        tmp_path / "study",
-        world=[{"name": "waypoint", "nodes": 8, "duration": 600}],
-        protocol=["push", "pull"],
-        repetitions=2,
-        workload={"messages": 5, "ttl": [60, 300]},
-    )
-    answer = hunet("report", folder, "--figures", tmp_path / "paper", "--style", "acm")
-    assert answer.status == 0, answer.err
-    assert f"{tmp_path / 'paper'}: " in answer.out
-    made = {path.stem for path in (tmp_path / "paper").glob("*.pdf")}
-    assert {"delivery-against-cost-0", "delivery-against-cost-1", "delivery-ratio-against-ttl"} <= made
-    assert {path.stem for path in (tmp_path / "paper").glob("*.pgf")} == made
-    with (tmp_path / "paper" / "delivery-ratio-against-ttl.csv").open(newline="") as file:
-        assert {row["x"] for row in csv.DictReader(file)} == {"60", "300"}
-    assert "--style apa: one of ieee, acm" in hunet("report", folder, "--figures", "x", "--style", "apa").err
+def test_a_study_is_drawn_for_a_paper(tmp_path: Path, hunet: Any) -> None:
+    results = StudyResults(study(tmp_path / "study"))
+    assert write_figures(results, fields_of(results), tmp_path / "paper", "acm", {}) == 1
+    assert {path.name for path in (tmp_path / "paper").iterdir()} == {
+        f"delivery-against-cost.{kind}" for kind in ("pdf", "pgf", "csv")
+    }
+    rows = rows_of(tmp_path / "paper" / "delivery-against-cost.csv")
+    assert [(row["series"], row["x"]) for row in rows] == [("push", "30.0"), ("like-push", "12.0"), ("pull", "0.4")]
+    assert "--style apa: one of ieee, acm" in hunet("report", tmp_path, "--figures", "x", "--style", "apa").err
