@@ -87,8 +87,8 @@ class Scales(NamedTuple):
     """How long messages live: the delay that somebody asks for (s)."""
     span: float
     """Length of the contact table (s)."""
-    pace: float
-    """Mean time between the beginnings of two contacts of a device (s)."""
+    pace: float = 60.0
+    """Mean time between the beginnings of two contacts of a device (s); a minute where that is not known."""
 
     @classmethod
     def of(cls, contacts: Contacts, within: float) -> Scales:
