@@ -98,7 +98,7 @@ def test_the_answer_says_which_at_what_cost_and_how_sure() -> None:
     near = field(push=([0.95, 0.90, 0.96], 50.0), spray=([0.93, 0.91, 0.95], 8.0), pull=([0.3, 0.3, 0.3], 1.0))
     assert near.answer().startswith("spray delivers 93.0 ± 5.0 %")
     assert "the cheapest of 2 that come near the highest delivery (push, 93.7" in near.answer()
-    assert near.cheaper() == "Also on the front: push 94 % at 50.0; pull 30 % at 1.0."
+    assert near.others() == "Also on the front: push 94 % at 50.0; pull 30 % at 1.0."
     assert "one run does not tell" in field(push=([0.9], 5.0), pull=([0.3], 1.0)).answer()
 
 

@@ -25,6 +25,8 @@ MOST_COLOURS = 7
 WIDTHS = {"ieee": 3.487, "acm": 3.334}
 """Width of a column (inch): IEEEtran's 252 pt, acmart's sigconf 241 pt."""
 
+_MOST_LABELS = 20
+"""Dots that have their names beside them; those of the front first. The data beside a figure names all."""
 _LABEL_SPOTS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
@@ -132,7 +134,8 @@ def _place_labels(panel: Any, series: Sequence[Series]) -> None:
     dots = [panel.transData.transform((each.points[0].x.mean, each.points[0].y.mean)) for each in series]
     taken = [(x - 4 * pixel, y - 4 * pixel, x + 4 * pixel, y + 4 * pixel) for x, y in dots]
     frame = panel.get_window_extent()
-    for (x, y), each in sorted(zip(dots, series, strict=True), key=lambda pair: not pair[1].strong):
+    order = sorted(zip(dots, series, strict=True), key=lambda pair: not pair[1].strong)
+    for (x, y), each in order[:_MOST_LABELS]:
         wide, high = 0.52 * size * len(each.label) * pixel, 1.15 * size * pixel
         best: tuple[float, tuple[float, float, float, float]] | None = None
         for reach in (6.0, 14.0, 24.0, 36.0):

@@ -46,15 +46,20 @@ class Field(NamedTuple):
     standings: dict[str, Standing]
     """How far each is from the highest delivery."""
 
+    def rivals(self) -> list[Alternative]:
+        """Those that may deliver most and come near the highest mean."""
+        enough = _NEAR * self.alternatives[0].delivery.mean
+        return [
+            each for each in self.alternatives if self.standings[each.name].may_be_best and each.delivery.mean >= enough
+        ]
+
+    def choice(self) -> Alternative:
+        """The cheapest of the rivals."""
+        return min(self.rivals(), key=lambda each: (each.cost.mean, -each.delivery.mean))
+
     def answer(self) -> str:
         """Which system, at what cost, how sure."""
-        top = self.alternatives[0]
-        rivals = [
-            each
-            for each in self.alternatives
-            if self.standings[each.name].may_be_best and each.delivery.mean >= _NEAR * top.delivery.mean
-        ]
-        choice = min(rivals, key=lambda each: (each.cost.mean, -each.delivery.mean))
+        top, choice = self.alternatives[0], self.choice()
         where = f"{self.place}: " if self.place else ""
         beside = f", and {choice.out_of_band:,.1f} out of band" if choice.out_of_band else ""
         said = (
@@ -71,17 +76,16 @@ class Field(NamedTuple):
                 f"{said}; with 95 % confidence all others deliver less, the nearest, {nearest.name}, by "
                 f"{100 * nearest.near:.1f} to {100 * nearest.far:.1f} points."
             )
+        above = "" if choice is top else f" ({top.name}, {_percent(top.delivery)}, at {top.cost.brief(1)})"
         far = 100 * self.standings[choice.name].far
         return (
-            f"{said}: the cheapest of {len(rivals)} that come near the highest delivery"
-            f"{'' if choice is top else f' ({top.name}, {_percent(top.delivery)}, at {top.cost.brief(1)})'}; "
+            f"{said}: the cheapest of {len(self.rivals())} that come near the highest delivery{above}; "
             f"with 95 % confidence it is at most {far:.1f} points below the best."
         )
 
-    def cheaper(self) -> str:
-        """What less would cost: the rest of the front."""
-        answer = self.answer()
-        rest = [each for each in self.alternatives if each.front and f"{each.name} delivers " not in answer]
+    def others(self) -> str:
+        """What more or less would cost: the rest of the front."""
+        rest = [each for each in self.alternatives if each.front and each is not self.choice()]
         told = [f"{each.name} {100 * each.delivery.mean:.0f} % at {each.cost.mean:,.1f}" for each in rest]
         return f"Also on the front: {'; '.join(told)}." if told else ""
 

@@ -92,7 +92,7 @@ def _answer(fields: Sequence[Field], folder: Path) -> Iterator[str]:
         return
     for field in fields[:_MOST_ANSWERS]:
         yield f"<p class=answer>{escape(field.answer())}</p>"
-        if len(fields) == 1 and (rest := field.cheaper()):
+        if len(fields) == 1 and (rest := field.others()):
             yield f"<p>{escape(rest)}</p>"
     if len(fields) > _MOST_ANSWERS:
         yield f"<p>{len(fields) - _MOST_ANSWERS} more surroundings are in the tables.</p>"
