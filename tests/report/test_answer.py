@@ -99,6 +99,8 @@ def test_the_answer_says_which_at_what_cost_and_how_sure() -> None:
     assert near.answer().startswith("spray delivers 93.0 ± 5.0 %")
     assert "the cheapest of 2 that come near the highest delivery (push, 93.7" in near.answer()
     assert near.others() == "Also on the front: push 94 % at 50.0; pull 30 % at 1.0."
+    wild = field(push=([0.95, 0.20, 0.60], 50.0), pull=([0.1, 0.5, 0.1], 1.0)).answer()
+    assert wild.endswith("no other comes near, but 3 runs vary so much that pull may be as good: more runs will tell.")
     assert "one run does not tell" in field(push=([0.9], 5.0), pull=([0.3], 1.0)).answer()
 
 
