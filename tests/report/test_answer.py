@@ -61,7 +61,7 @@ def test_statements_about_the_best_hold_together() -> None:
     assert found_worse > 30, "it tells differences that are there"
 
 
-def test_what_is_at_the_ceiling_is_known_to_be_the_best() -> None:
+def test_what_is_at_the_ceiling_is_taken_for_the_best() -> None:
     found = {
         "push": {0: 0.9, 1: 0.8, 2: 0.95},
         "wild": {0: 0.9, 1: 0.2, 2: 0.95},
