@@ -36,6 +36,7 @@ NOT_RUN = {
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
     r"hunet emulate .*": "takes a minute and more; tests/node/test_emulation.py does small ones",
     r"(venv-pack|export PYSPARK_|spark-submit) ?.*": "needs a cluster; tests/pipeline/test_submit.py has a local one",
+    r"(sudo|hciconfig) .*": "needs a Bluetooth adapter and root; tests/node/ble does the same with virtual adapters",
     r"curl .*": "needs a node that runs; tests/node/test_http_api.py asks the same of one",
 }
 """Lines of commands that no test runs, and why."""
