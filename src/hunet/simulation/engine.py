@@ -9,6 +9,9 @@ Links are *instantaneous*, or *limited* in messages or bits per second. On an in
 change hands does so at once, also over several hops where contacts are open together. On a limited link one packet is
 under way at a time, in one direction (half duplex, shared); the two ends take turns; a packet still under way when
 the contact ends is lost. Control packets take no time on either.
+
+A device may have limited *storage*, in bytes. When what it holds is more, its protocol lets go of copies, by its own
+ranking (``surrender``), before anything else happens; a message that is larger than the storage goes first.
 """
 
 from __future__ import annotations
@@ -146,6 +149,47 @@ class Device:
             self.engine.protocols[self.node].timer(tag, self.engine.now)
 
 
+class BoundedDevice(Device):
+    """A device whose storage is limited: it counts the bytes that its protocol holds."""
+
+    __slots__ = ("held", "size", "storage")
+
+    def __init__(self, engine: Engine, node: Node, storage: int) -> None:
+        super().__init__(engine, node)
+        self.storage = storage
+        self.held: dict[int, int] = {}
+        """By the numbers of messages: how many copies (SocialCast may hold several of one)."""
+        self.size = 0
+
+    def stored(self, messages: MessageSet) -> None:
+        super().stored(messages)
+        for number in members(messages):
+            self.held[number] = self.held.get(number, 0) + 1
+            self.size += self.messages[number].size
+        if self.size > self.storage:
+            self.engine.full.append(self)
+
+    def removed(self, message: Message, reason: str) -> None:
+        super().removed(message, reason)
+        left = self.held.pop(message.number, 0) - 1
+        if left >= 0:
+            self.size -= message.size
+        if left > 0:
+            self.held[message.number] = left
+
+    def make_room(self) -> None:
+        """Let the protocol choose what goes, until the rest fits."""
+        dead = self.messages.dead(self.engine.now)
+        for number in [number for number in self.held if dead >> number & 1]:
+            self.size -= self.held.pop(number) * self.messages[number].size
+        protocol, now = self.engine.protocols[self.node], self.engine.now
+        large = [number for number in self.held if self.messages[number].size > self.storage]
+        for numbers in (large, list(self.held)):
+            among = sum(1 << number for number in numbers)
+            while self.size > self.storage and among and protocol.surrender(among, now):
+                among = sum(1 << number for number in numbers if number in self.held)
+
+
 class Engine:
     """Devices, links, and the packets between them."""
 
@@ -158,6 +202,7 @@ class Engine:
         loss_rng: Random,
         *,
         crashes: bool = False,
+        storage: int | None = None,
     ) -> None:
         self.messages = messages
         self.record = Record()
@@ -176,7 +221,9 @@ class Engine:
         self._sequence = 0
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
         """Events that the run itself has made: timers, arrivals on limited links. A heap."""
-        self.devices = [Device(self, node) for node in range(nodes)]
+        self.devices = [
+            Device(self, node) if storage is None else BoundedDevice(self, node, storage) for node in range(nodes)
+        ]
         self.protocols = [make(device.node, device, 0) for device in self.devices]
         self._loss = links.loss
         self._patience = 1000 + 10 * len(messages)
@@ -185,6 +232,8 @@ class Engine:
         self._serve = self._pump if links.rate is None else self._begin
         # A protocol that asks when links have settled is served in another order; a watcher has its protocol's class.
         self._settles = bool(nodes) and self.protocols[0].__class__.settled is not Protocol.settled
+        self.full: list[BoundedDevice] = []
+        """Devices that hold more than their storage has room for."""
 
     # Time -------------------------------------------------------------------------------------------------------
 
@@ -374,6 +423,8 @@ class Engine:
     def settle(self) -> None:
         """Carry packets until nothing more can happen at this instant."""
         control, awake, woken = self.control, self.awake, self.woken
+        if self.full:
+            self._make_room()
         if control:
             self._carry_control()
         while awake:
@@ -385,6 +436,10 @@ class Engine:
             self._serve(one, two, both)
             if control:
                 self._carry_control()
+
+    def _make_room(self) -> None:
+        while self.full:
+            self.full.pop().make_room()
 
     def _carry_control(self) -> None:
         control, protocols, record, loss, now = self.control, self.protocols, self.record, self._loss, self.now
@@ -432,6 +487,8 @@ class Engine:
             record.forwards.extend((self.now, sender, receiver, len(numbers)))
             record.forwarded_messages.extend(numbers)
             self.protocols[receiver].receive(sender, packet, self.now)
+            if self.full:
+                self._make_room()
         else:
             record.lost += 1
         self.protocols[sender].sent(receiver, packet, arrived, self.now)

@@ -18,6 +18,7 @@ from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
 from hunet.model.community_files import read_communities
 from hunet.model.parameters import named_paths
 from hunet.model.randomness import Stream, node_rng
+from hunet.model.sizes import parse_size
 from hunet.protocols import Protocol
 from hunet.protocols.contract import Experiment
 from hunet.simulation.engine import Engine, Links
@@ -43,6 +44,7 @@ def run(
     links: Links | None = None,
     crashes: Sequence[Crash] = (),
     train: float = 0.0,
+    storage: int | str | None = None,
     log: EventLog | None = None,
     progress: Callable[[float], None] | None = None,
     **parameters: Any,
@@ -50,7 +52,9 @@ def run(
     """Run one protocol on these contacts and this workload.
 
     ``parameters`` are the protocol's own (``hunet protocols`` lists them). ``train`` is the share of the trace during
-    which protocols only watch. ``progress`` is called now and then with the share of the events that are done.
+    which protocols only watch. ``storage`` is what a device can hold, in bytes (``5_000_000`` or ``"5M"``); what does
+    not fit goes by the protocol's own ranking. ``progress`` is called now and then with the share of the events that
+    are done.
 
     >>> from hunet.model import Contacts, Publication, Subscription, Workload
     >>> line = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30), ("2", "3", 40, 50)])
@@ -68,6 +72,9 @@ def run(
     _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
     links = links or Links()
+    room = None if storage is None else parse_size("storage", storage)
+    if room is not None and kind.surrender is Protocol.surrender:
+        raise ConfigurationError(f"{kind.__name__} cannot keep to a storage: it has no surrender() of its own")
 
     def trial(name: str, given: dict[str, Any]) -> dict[str, float]:
         silent = Workload.of([], [])
@@ -99,6 +106,7 @@ def run(
         "links": msgspec.to_builtins(links),
         "crashes": [list(crash) for crash in crashes],
         "train": train,
+        **({} if room is None else {"storage": room}),
         "seed": seed,
         "versions": {
             "hunet": version("hunet"),
@@ -110,7 +118,7 @@ def run(
         # A replay has no contacts from which to prepare devices, so the log has what they were given.
         log.begin({**name, "parameters": msgspec.to_builtins(given)}, contacts.names, messages)
     loss_rng = node_rng(seed, Stream.LINKS)
-    engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes))
+    engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes), storage=room)
     engine.now = begin
     engine.start()
     schedule = Schedule(contacts, workload, crashes, (begin, end), train)
