@@ -11,6 +11,10 @@ SYSTEM = System(
         "push": "hunet.protocols.push:Push",
         "pull": "hunet.protocols.pull:Pull",
         "spray-and-wait": "hunet.protocols.spray_and_wait:SprayAndWait",
+        "prophet": "hunet.protocols.prophet:Prophet",
+        "prophet-v2": "hunet.protocols.prophet:Prophet2",
+        "max-prop": "hunet.protocols.max_prop:MaxProp",
+        "bubble-rap": "hunet.protocols.bubble_rap:BubbleRap",
     },
     workloads={
         "uniform": "hunet.simulation.workloads:UNIFORM",
