@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hunet.protocols.bubble_rap import Popularity, Standing
 from hunet.testing import Network
 
-RULES = {"threshold": 10.0, "window": 100.0}
+RULES: dict[str, Any] = {"threshold": 10.0, "window": 100.0}
 
 
 def test_ranks_count_different_devices_in_windows() -> None:
@@ -36,10 +38,11 @@ ME = Standing(5.0, 2.0, 0b00011)
     ],
 )
 def test_algorithm_1(destination: int, theirs: Standing, passes: bool) -> None:
-    assert Network("bubble-rap", 1)[0].protocol.passes(destination, ME, theirs) is passes
+    found = Network("bubble-rap", 1)[0].protocol.passes(1 << destination, ME, theirs)
+    assert found == (1 << destination if passes else 0)
 
 
-def bubble(**more: object) -> Network:
+def bubble(**more: Any) -> Network:
     """0 has met nobody; 1 is popular; 2 and 3 are familiar with each other, and 3 wants the news."""
     net = Network("bubble-rap", 8, **RULES, **more)
     net[3].subscribe("news", at=0.0)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
-from hunet.model import MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
+from hunet.model import MessageSet, Node, NodeSet, Parameters, about, members, without
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
 from hunet.protocols.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.protocols.router import DestinationRouter, RouterParameters
@@ -163,11 +163,11 @@ class BubbleRap(DestinationRouter):
         else:
             super().receive(peer, packet, now)
 
-    def passes(self, destination: Node, mine: Standing, theirs: Standing) -> bool:
-        """Algorithm 1: whether a copy for a destination goes from this device to a neighbour."""
-        if mine.community >> destination & 1:
-            return bool(theirs.community >> destination & 1) and theirs.in_community > mine.in_community
-        return bool(theirs.community >> destination & 1) or theirs.in_network > mine.in_network
+    def passes(self, destinations: NodeSet, mine: Standing, theirs: Standing) -> NodeSet:
+        """Algorithm 1: the destinations for which a copy goes from this device to a neighbour."""
+        inside, outside = destinations & mine.community, destinations & ~mine.community
+        up = inside & theirs.community if theirs.in_community > mine.in_community else 0
+        return up | (outside if theirs.in_network > mine.in_network else outside & theirs.community)
 
     def offers(self, peer: Node, now: float) -> MessageSet:
         held = self.buffer.held(now)
@@ -175,14 +175,9 @@ class BubbleRap(DestinationRouter):
         if not held or theirs is None:
             return held & self.wanted(self.interests.get(peer, ()))
         mine = self.standing(now)
-        topics: set[Topic] = set(self.interests.get(peer, ()))
-        known: set[Topic] = set()
-        for node, wants in self.wants.items():
-            if node != self.node:
-                known.update(wants.topics)
-                if node != peer and self.passes(node, mine, theirs):
-                    topics.update(wants.topics)
-        climbing = without(held, self.wanted(known)) if theirs.in_network > mine.in_network else 0
+        passing = self.passes(~(1 << peer), mine, theirs)
+        topics = self.wanted_by(passing).union(self.interests.get(peer, ()))
+        climbing = without(held, self.wanted(self.wanted_by(-1))) if theirs.in_network > mine.in_network else 0
         return held & self.wanted(topics) | climbing
 
     def first(self, messages: MessageSet, peer: Node, now: float) -> MessageSet:  # noqa: ARG002

@@ -158,13 +158,16 @@ class MaxProp(DestinationRouter):
     def order(self, messages: MessageSet, now: float) -> list[int]:
         """The numbers of messages, the most promising first; of equals, the newest."""
         held = self.buffer.held(now)
-        threshold, costs, waiting = self.threshold(held), self.costs(), self.waiting(messages)
+        threshold, costs = self.threshold(held), self.costs()
         cheapest = dict.fromkeys(members(messages), inf)
-        for node, for_it in waiting.items():
-            cost = costs.get(node, inf)
-            for number in members(for_it):
+        missing_somewhere = wanted = 0
+        for node, for_it in self.destinations(messages).items():
+            cost, missing = costs.get(node, inf), without(for_it, self.got.get(node, 0))
+            wanted |= for_it
+            missing_somewhere |= missing
+            for number in members(missing):
                 cheapest[number] = min(cheapest[number], cost)
-        served = self.served(messages)
+        served = without(wanted, missing_somewhere)
 
         def place(number: int) -> tuple[int, float, float, int]:
             young = self.hops[number] < threshold
@@ -173,11 +176,6 @@ class MaxProp(DestinationRouter):
             return group, value, -self.driver.messages[number].created, -number
 
         return sorted(cheapest, key=place)
-
-    def waiting(self, messages: MessageSet) -> dict[Node, MessageSet]:
-        """For each subscriber that is known, which of these messages it wants and has not acknowledged."""
-        wanted = self.destinations(messages)
-        return {node: left for node, each in wanted.items() if (left := without(each, self.got.get(node, 0)))}
 
     def served(self, messages: MessageSet) -> MessageSet:
         """Of these messages, those that somebody is known to want, and that all of those have acknowledged."""
@@ -189,7 +187,9 @@ class MaxProp(DestinationRouter):
 
     # The router ---------------------------------------------------------------------------------------------------
 
-    def ways(self, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+    def ways(self, now: float) -> tuple[Control, ...]:
+        dead = self.driver.messages.dead(now)
+        self.got = {node: left for node, got in self.got.items() if (left := without(got, dead))}
         return (Likelihoods(self.vectors.copy()), Acknowledgements(self.got.copy()))
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -231,11 +231,10 @@ class MaxProp(DestinationRouter):
         dead = self.driver.messages.dead(now)
         news = {}
         for node, messages in got.items():
-            known = without(self.got.get(node, 0), dead)
+            known = self.got.get(node, 0)
             new = without(without(messages, known), dead)
             if new:
                 news[node] = new
-            if known | new:
                 self.got[node] = known | new
         if news:
             self.driver.broadcast(Acknowledgements(news), but=source)

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, PeerError, Topic, about
+from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
 from hunet.protocols.contract import ID_BYTES, Control, Demand, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 
@@ -143,11 +143,11 @@ class Prophet(DestinationRouter):
         self.better.pop(peer, None)
 
     def offers(self, peer: Node, now: float) -> MessageSet:
-        topics: set[Topic] = set(self.interests.get(peer, ()))
-        for node in self.better.get(peer, ()):
-            if node in self.wants:
-                topics.update(self.wants[node].topics)
-        return self.buffer.held(now) & self.wanted(topics)
+        held = self.buffer.held(now)
+        if not held:
+            return 0
+        better = sum([1 << node for node in self.better.get(peer, ())])
+        return held & self.wanted(self.wanted_by(better).union(self.interests.get(peer, ())))
 
     def first(self, messages: MessageSet, peer: Node, now: float) -> MessageSet:  # noqa: ARG002
         better = self.better.get(peer, {})

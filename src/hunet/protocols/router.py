@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 
-from hunet.model import MessageSet, Node, Parameters, Topic, about, without
+from hunet.model import MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
 from hunet.protocols.carrier import BufferParameters, Carrier
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
 
@@ -97,7 +97,7 @@ class Directory(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return sum(ID_BYTES + sum(len(topic.encode()) for topic in each.topics) for each in self.wants.values())
+        return sum([ID_BYTES + len("".join(each.topics).encode()) for each in self.wants.values()])
 
 
 class DestinationRouter(Router):
@@ -109,12 +109,25 @@ class DestinationRouter(Router):
     def __init__(self, node: Node, parameters: RouterParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.wants: dict[Node, Wants] = {node: Wants((0.0, 0), ())}
+        self.wanting: dict[tuple[Topic, ...], NodeSet] = {}
+        """The other devices by what they want: many want the same."""
 
     def destinations(self, messages: MessageSet) -> dict[Node, MessageSet]:
         """For each other device that is known to want some of these messages, which."""
-        others = ((node, wants.topics) for node, wants in self.wants.items() if node != self.node)
-        found = ((node, messages & self.wanted(topics)) for node, topics in others)
-        return {node: matching for node, matching in found if matching}
+        found: dict[Node, MessageSet] = {}
+        for topics, nodes in self.wanting.items():
+            matching = messages & self.wanted(topics)
+            if matching:
+                found |= dict.fromkeys(members(nodes), matching)
+        return found
+
+    def wanted_by(self, nodes: NodeSet) -> set[Topic]:
+        """What some of these devices want."""
+        found: set[Topic] = set()
+        for topics, who in self.wanting.items():
+            if who & nodes:
+                found.update(topics)
+        return found
 
     def ways(self, now: float) -> tuple[Control, ...]:
         """What this device tells a neighbour of its ways to others."""
@@ -152,8 +165,11 @@ class DestinationRouter(Router):
         if isinstance(packet, Directory):
             for node, wants in packet.wants.items():
                 known = self.wants.get(node)
-                if node != self.node and (known is None or known.since < wants.since):
+                if known is None or (known.since < wants.since and node != self.node):
                     self.wants[node] = wants
+                    if known is not None:
+                        self.wanting[known.topics] &= ~(1 << node)
+                    self.wanting[wants.topics] = self.wanting.get(wants.topics, 0) | 1 << node
         else:
             super().receive(peer, packet, now)
 

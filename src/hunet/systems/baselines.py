@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hunet.systems import Scales, Setting, System
+from hunet.systems import Scales, Setting, System, rounded
 
 SYSTEM = System(
     "baselines",
@@ -25,9 +25,21 @@ SYSTEM = System(
 )
 
 
-def settings(scales: Scales) -> list[Setting]:  # noqa: ARG001
-    """No parameter of these is a time."""
+def settings(scales: Scales) -> list[Setting]:
+    """What is known of meetings shall halve within the delay; nothing else here is a time.
+
+    0.98 is halved after 34 units of time, 0.999 after 693. A familiar peer, and a window of ranks, are as for the
+    Socio-Aware Overlay: a sixteenth of the trace. MaxProp without limits of links and buffers sends what push does.
+    """
+    part = rounded(scales.span / 16)
     return [
+        Setting("PRoPHET", "prophet", {"time_unit": rounded(scales.within / 34)}),
+        Setting(
+            "PRoPHETv2",
+            "prophet-v2",
+            {"time_unit": rounded(scales.within / 693), "typical_interval": rounded(scales.within / 4)},
+        ),
+        Setting("BUBBLE Rap", "bubble-rap", {"threshold": part, "window": part}),
         Setting("push", "push", {}, "quick"),
         Setting("pull", "pull", {}, "quick"),
         Setting("pull from anyone", "pull", {"from_anyone": True}, "quick"),
