@@ -74,7 +74,7 @@ def demo(
 
         who = trace.name if trace else "100 people, 10 communities, 8 hours"
         print_comparison(points, f"{who}; {messages} messages that live {life / 60:g} min; {runs} runs")
-        from hunet.cli.report import make_report
+        from hunet.reporting import make_report
 
         page, _ = make_report(out, contacts=[trace] if trace else [])
         typer.echo(f"Figures and which differences are real: {page}")

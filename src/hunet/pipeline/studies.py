@@ -56,20 +56,25 @@ class StudyDone(NamedTuple):
 
 
 def run_study(
-    spark: SparkSession, study: Study, folder: Path | str, progress: Callable[[int, int], None] | None = None
+    spark: SparkSession | Callable[[], SparkSession],
+    study: Study,
+    folder: Path | str,
+    progress: Callable[[int, int], None] | None = None,
 ) -> StudyDone:
     """Do all runs of a study that have no result yet, then write the summary tables.
 
+    ``spark`` is a session, or what starts one: it is called only if a run is missing or the folder is a URI.
     ``folder`` is a folder of this machine, or a URI that Spark knows. ``progress`` is called now and then with the
     runs that are done and the runs there are.
     """
+    start = spark if callable(spark) else lambda: spark
     with spark_errors():
-        results = results_at(spark, folder)
+        results = results_at(start, folder)
         there = results.begin(study)
         runs = study.runs()
         waiting = [run for run in runs if run.key not in there]
         skipped, failed = len(runs) - len(waiting), []
-        with closing(_outcomes(spark, waiting)) as outcomes:
+        with closing(_outcomes(start, waiting)) as outcomes:
             for many, outcome in enumerate(outcomes, 1):
                 results.add(outcome)
                 if outcome.error is not None:
@@ -80,10 +85,11 @@ def run_study(
         return StudyDone(len(runs), skipped, sorted(failed), results.summarise(study))
 
 
-def _outcomes(spark: SparkSession, waiting: list[Run]) -> Generator[Outcome]:
+def _outcomes(start: Callable[[], SparkSession], waiting: list[Run]) -> Generator[Outcome]:
     """The outcomes of runs, as they come."""
     if not waiting:
         return
+    spark = start()
     runs, archive = send_files(spark, waiting, scratch_folder())
     queue = _Queue(spark, runs)
     tag = f"hunet-{os.urandom(8).hex()}"

@@ -21,11 +21,15 @@ def write_page(out: Path, title: str, parts: Iterable[str]) -> None:
         place.write_text(Template(text).substitute(title=escape(title), body="\n".join(parts)), encoding="utf-8")
 
 
-def picture(svg: Path, caption: str, note: str = "") -> str:
-    """A part of a page: a picture that was drawn to a file, and below it what it shows."""
+def picture(svg: Path, caption: str, note: str = "", *, narrow: bool = False) -> str:
+    """A part of a page: a picture that was drawn to a file, and below it what it shows.
+
+    A narrow one shrinks with the screen; others keep a width at which they can be read, and scroll.
+    """
     text = svg.read_text("utf-8")
     text = text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1)
-    return f"<figure>{text}<figcaption>{escape(caption)}{escape(note)}</figcaption></figure>"
+    kind = "narrow" if narrow else "wide"
+    return f"<figure><div class={kind}>{text}</div><figcaption>{escape(caption)}{escape(note)}</figcaption></figure>"
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 from hunet.protocols.carrier import Seen
 from hunet.protocols.contract import ID_BYTES, Demand
 from hunet.systems.mops.contact_history import ContactHistory
@@ -176,7 +178,9 @@ def test_an_event_is_sent_off_once_to_whoever_wants_it() -> None:
 
 def test_a_structure_is_made_as_devices_make_it() -> None:
     usual = MopsParameters()
-    assert structure_of.__wrapped__.__defaults__[:3] == (usual.threshold, usual.hops, usual.pruning)
+    parameters = inspect.signature(structure_of).parameters
+    named = (parameters[name].default for name in ("threshold", "hops", "pruning"))
+    assert tuple(named) == (usual.threshold, usual.hops, usual.pruning)
 
 
 def test_virtual_links_have_two_hops_unless_told_otherwise() -> None:

@@ -1,18 +1,77 @@
-"""What commands that draw need to know of people: their contacts, found again from a run's name, and communities."""
+"""Pages of studies and runs, with all that they can know: who met whom, communities, and the units of what differs.
+
+Commands and Python programs make pages here; the room ``report`` draws them and knows nothing of worlds and protocols.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
-    from hunet.model import Contacts
+    from hunet.model import Contacts, Parameters
     from hunet.report.crowd import Crowd
+    from hunet.report.page import Paper
+    from hunet.report.study import StudyResults
     from hunet.worlds import Movement, Tracks
+
 
 _MOST_PEOPLE = 1500
 """Finding communities takes the third power of that."""
+
+
+def make_report(
+    folder: Path,
+    out: Path | None = None,
+    latex: Path | None = None,
+    contacts: Sequence[str | Path] = (),
+    *,
+    paper: Paper | None = None,
+) -> tuple[Path, list[str]]:
+    """Write the page; returns its path, and the names of traces that would have been drawn had they been given."""
+    from hunet.report.page import write_report
+    from hunet.report.study import StudyResults
+
+    study = StudyResults(folder)
+    crowds = list(_crowds(study, contacts))
+    missing = [label for label in study.sources() if label not in [crowd.label for crowd in crowds]]
+    return write_report(study, out, latex, crowds=crowds, units=_units(study), paper=paper), missing
+
+
+def _crowds(study: StudyResults, files: Sequence[str | Path]) -> Iterator[Crowd]:
+    """The contacts of the first run on each world, which is made again, and on each trace that is given."""
+    from hunet.model import InputError
+    from hunet.pipeline.study_run import world_of
+    from hunet.pipeline.traces import read_trace
+
+    given = {(met := read_trace(file)).fingerprint: (file, met) for file in files}
+    for label, row in study.sources().items():
+        name, sha256 = row["name"]["contacts"], row["name"]["result"]["contacts"]["sha256"]
+        if "world" in name and (met := world_of(name)).fingerprint == sha256:  # another version may make another
+            yield crowd_of(label, met)
+        elif found := given.pop(sha256, None):
+            yield crowd_of(label, found[1])
+    for file, _ in given.values():
+        raise InputError(file, "holds other contacts than any that the study was on")
+
+
+def _units(study: StudyResults) -> dict[str, str]:
+    """The units of all that can differ between the runs of a study."""
+    from hunet.model import describe
+    from hunet.simulation import Links
+    from hunet.systems import WORKLOADS, protocol_class
+    from hunet.worlds import WORLDS
+
+    kinds: dict[tuple[str, type[Parameters]], None] = {("links", Links): None}
+    for row in study.rows:
+        name = row["name"]
+        kinds["parameters", protocol_class(row["protocol"]).Parameters] = None
+        kinds["workload", WORKLOADS[name.get("workload", {}).get("kind", "uniform")].parameters] = None
+        if "world" in name["contacts"]:
+            kinds["world", WORLDS[name["contacts"]["world"]].parameters] = None
+    return {f"{table}.{each.name}": each.unit for table, kind in kinds for each in describe(kind) if each.unit}
 
 
 def people_of_run(run: Path, named: dict[str, Any], file: Path | None) -> tuple[Contacts, Tracks | None]:
