@@ -41,15 +41,17 @@ def advise(
     runs: int | None = None,
     quick: bool = False,
     start: Callable[[], SparkSession] | None = None,
+    here: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Advised:
     """Do the runs that are missing in ``out``, judge all of them, and write the settings of the recommendation.
 
-    ``start`` makes the Spark session, if runs are missing: a local one unless it is given. ``quick`` tries one setting
-    of each protocol. ``progress`` is called now and then with the runs that are done and the runs there are.
+    ``start`` makes the Spark session, if runs are missing: a local one unless it is given. With ``here`` runs are done
+    in this process, without Spark. ``quick`` tries one setting of each protocol. ``progress`` is called now and then
+    with the runs that are done and the runs there are.
     """
     from hunet.pipeline.session import spark_session
-    from hunet.pipeline.studies import STUDY_OPTIONS, run_study
+    from hunet.pipeline.studies import STUDY_OPTIONS, run_here, run_study
     from hunet.pipeline.study_results import load_runs
 
     def local() -> SparkSession:
@@ -60,7 +62,7 @@ def advise(
     study = advice_study(
         contacts, goal, messages=messages, topics=topics, buffer=buffer, runs=many, quick=quick, start=begin
     )
-    done = run_study(begin, study, out, progress)
+    done = run_here(study, out, progress) if here else run_study(begin, study, out, progress)
     advice = judge(load_runs(out, study), study, goal)
     settings = out / "recommended.toml"
     if advice.best is None:

@@ -9,7 +9,7 @@ import pytest
 
 from hunet import Contacts, Links, Publication, Subscription, Workload, make_workload, run
 from hunet.model import ConfigurationError
-from hunet.model.sizes import parse_size, parse_sizes
+from hunet.model.quantities import parse_size, parse_sizes
 from hunet.pipeline.study_plan import plan_study
 from hunet.protocols import Protocol
 from hunet.simulation.engine import Engine

@@ -109,7 +109,8 @@ def run(
 
     Example: hunet run --contacts trace.csv --protocol spray-and-wait --set copies=4 --seed 1
     """
-    from hunet.cli.settings import Settings, duration, parse_crash
+    from hunet.cli.settings import Settings, parse_crash
+    from hunet.model.quantities import duration
 
     given = Settings(config)
     given.override(

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import InputError, did_you_mean
 from hunet.model.files import content_hash, read_bytes, read_toml
-from hunet.model.sizes import parse_size
+from hunet.model.quantities import parse_size
 from hunet.pipeline.storage import is_uri
 from hunet.pipeline.study_values import (
     canonical,
@@ -139,7 +139,7 @@ class Run:
         return hashlib.sha256(canonical(self.name).encode()).hexdigest()[:20]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A study: its grid, its seeds, and the identity by which a folder of results knows it."""
 
@@ -149,6 +149,10 @@ class Study:
     tables: bool
     identity: dict[str, Any]
     """Without the number of repetitions: more of them continue the same study."""
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(point.protocol for point in self.points))
+        return f"Study({len(self.points)} points, {len(self.seeds)} repetitions: {names})"
 
     def first(self, repetitions: int) -> Study:
         """The same study with less repetitions."""

@@ -7,27 +7,29 @@ single-threaded; ``hunet.simulation.schedule`` tells the order of events.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
+from hunet.model import Catalogue, ConfigurationError, Contacts, Workload, from_mapping
 from hunet.model.community_files import read_communities
+from hunet.model.contact_files import read_contacts
 from hunet.model.parameters import named_paths
+from hunet.model.quantities import parse_size
 from hunet.model.randomness import Stream, node_rng
-from hunet.model.sizes import parse_size
 from hunet.protocols import Protocol
 from hunet.protocols.contract import Experiment
 from hunet.simulation.engine import Engine, Links
 from hunet.simulation.schedule import Crash, Schedule, play
 from hunet.simulation.summary import Outcome
+from hunet.simulation.workloads import make_workload
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
-    from hunet.model import Contacts
     from hunet.protocols import Driver
     from hunet.simulation.event_log import EventLog
     from hunet.simulation.result import Result
@@ -36,8 +38,8 @@ SERIES_STEPS = 100
 
 
 def run(
-    contacts: Contacts,
-    workload: Workload,
+    contacts: Contacts | Path | str,
+    workload: Workload | Mapping[str, Any] | None = None,
     protocol: str | type[Protocol] = "push",
     *,
     seed: int = 1,
@@ -50,6 +52,8 @@ def run(
     **parameters: Any,
 ) -> Result:
     """Run one protocol on these contacts and this workload.
+
+    Contacts may be a file of them. Without a workload, or with the parameters of one, it is generated from the seed.
 
     ``parameters`` are the protocol's own (``hunet protocols`` lists them). ``train`` is the share of the trace during
     which protocols only watch. ``storage`` is what a device can hold, in bytes (``5_000_000`` or ``"5M"``); what does
@@ -65,10 +69,14 @@ def run(
     >>> result.summary["delivery_ratio"], run(line, news, "pull").summary["delivery_ratio"]
     (1.0, 0.0)
     """
+    if not isinstance(contacts, Contacts):
+        contacts = read_contacts(contacts)
     if not len(contacts):
         raise ConfigurationError("the contact table is empty: there is nothing to simulate")
     if not 0 <= train <= 1:
         raise ConfigurationError(f"train is a share of the trace, from 0 to 1, not {train:g}")
+    if not isinstance(workload, Workload):
+        workload = make_workload(contacts, seed, **(workload or {}))
     _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
     links = links or Links()

@@ -23,8 +23,8 @@ from hunet.model import (
     from_mapping,
 )
 from hunet.model.parameters import path_fields
+from hunet.model.quantities import parse_sizes
 from hunet.model.randomness import Stream, generator
-from hunet.model.sizes import parse_sizes
 from hunet.model.workload import Drawn, WorkloadKind
 from hunet.systems import WORKLOADS
 

@@ -1,4 +1,4 @@
-"""Sizes in bytes as people write them, and ranges of them.
+"""Times and sizes as people write them, and ranges of sizes.
 
 >>> parse_size("storage", "5M"), parse_size("size", 140)
 (5000000, 140)
@@ -12,7 +12,20 @@ import re
 
 from hunet.model.errors import ConfigurationError
 
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def duration(option: str, text: str) -> float:
+    """Seconds, of a time as people write it.
+
+    >>> duration("--ttl", "90s"), duration("--ttl", "1.5h"), duration("--within", "30min"), duration("--ttl", "30m")
+    (90.0, 5400.0, 1800.0, 1800.0)
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", text.strip())
+    if not found or found[2] not in _SECONDS:
+        raise ConfigurationError(f"{option} {text}: write a number and one of s, min, h, d, such as 6h")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def parse_size(what: str, value: object) -> int:
