@@ -121,9 +121,11 @@ def test_a_scenario_becomes_a_study(hunet: Any) -> None:
         ("mine-SprayAndWaitRouter-4", "spray-and-wait", 4),
         ("mine-SprayAndWaitRouter-16", "spray-and-wait", 16),
     ]
-    assert study["case"][0]["parameters"] == {"subscribers_carry": False, "evict": "first-in", "again": "at-once"}
+    assert study["case"][0]["parameters"] == {
+        **{"subscribers_carry": False, "order": "random", "evict": "first-in", "again": "at-once"}
+    }
     assert study["storage"] == 1000
-    assert study["links"] == {"rate": 2_000_000.0, "unit": "bits/s"}
+    assert study["links"] == {"rate": 2_000_000.0, "unit": "bits/s", "radio": "one"}
 
     contacts = read_contacts("study/contacts.parquet")
     assert contacts.names == ("c2", "c3", "p0", "p1")
@@ -299,7 +301,7 @@ def test_movement_without_a_map_becomes_contacts(hunet: Any) -> None:
     assert said.count("hosts move by hunet's world 'clusters', seed 7: not along The ONE's paths") == 1
     study = read_toml(Path("study/study.toml"))
     assert [(case["protocol"], case["parameters"]) for case in study["case"]] == [
-        ("push", {"subscribers_carry": False, "evict": "first-in", "again": "at-once"}),
+        ("push", {"subscribers_carry": False, "order": "random", "evict": "first-in", "again": "at-once"}),
         ("prophet", {"subscribers_carry": False, "time_unit": 30.0, "evict": "first-in", "again": "at-once"}),
         ("max-prop", {"subscribers_carry": False, "acknowledged": "delete", "evict": "first-in", "again": "at-once"}),
     ]

@@ -14,10 +14,11 @@ from hunet.pipeline.study_plan import plan_study
 from hunet.protocols import Protocol
 from hunet.simulation.engine import Engine
 from hunet.testing import Network
-from tests.simulation.test_invariants import LINKS, PROTOCOLS, check
+from tests.simulation.test_invariants import PROTOCOLS, check
 from tests.strategies import crowd
 
 STORAGE = 400
+LINKS = {"instantaneous": Links(), "slow": Links(rate=40, unit="bits/s"), "one radio": Links(rate=9, radio="one")}
 
 
 def sized(workload: Workload, sizes: list[int]) -> Workload:
@@ -25,7 +26,7 @@ def sized(workload: Workload, sizes: list[int]) -> Workload:
     return Workload.of(said, list(workload.subscriptions))
 
 
-@pytest.mark.parametrize("links", ["instantaneous", "bits/s"])
+@pytest.mark.parametrize("links", LINKS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_device_ever_holds_more_than_its_storage(protocol: str, links: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked at from outside: the bytes of what devices say they store and remove, whenever time moves on."""

@@ -5,10 +5,10 @@ that host subscribes. Connections come from ``ExternalEventsQueue`` or from move
 ``ExternalEventsQueue`` or ``MessageEventGenerator``; each run of the settings becomes a case of the study. What cannot
 be taken over is listed, all of it at once.
 
-Where hunet departs from The ONE, and why. Links are links: The ONE lets a host send one message at a time to all its
-neighbours together, hunet one over each contact, newest first. Lives end on time, not at the next check, and contacts
-begin on time, not at the next update. Without limits (the router ``EpidemicOracleRouter``) none of this matters, and
-deliveries agree to the instant.
+Where hunet departs from The ONE, and why. Lives end on time, not at the next check, and contacts and transfers begin
+and end on time, not at the next update. The ends of a contact know of each other what they have said, those of The ONE
+all that there is to know. Without limits (the router ``EpidemicOracleRouter``) none of this matters, and deliveries
+agree to the instant.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ class _Scenario:
             return
         speed = self._speed(run, groups)
         if speed is not None:
-            said["links"] = {"rate": 8.0 * speed, "unit": "bits/s"}
+            said["links"] = {"rate": 8.0 * speed, "unit": "bits/s", "radio": "one"}
         written, where = self._same(run, groups, "bufferSize")
         if where is not None:
             room = run.whole(f"{groups[0]}.bufferSize", "Group.bufferSize")
@@ -339,8 +339,10 @@ class _Scenario:
         if router == "EpidemicOracleRouter":
             return {}
         found: dict[str, Any] = {"subscribers_carry": False}
+        if router in ("EpidemicRouter", "SprayAndWaitRouter", "DirectDeliveryRouter"):
+            found["order"] = "random"
         if router == "SprayAndWaitRouter":
-            found["copies"] = run.whole("SprayAndWaitRouter.nrofCopies")
+            found |= {"copies": run.whole("SprayAndWaitRouter.nrofCopies"), "deliveries_cost": True}
             if not run.truth("SprayAndWaitRouter.binaryMode", default=False):
                 mode = run.find("SprayAndWaitRouter.binaryMode", "SprayAndWaitRouter.nrofCopies")
                 assert mode is not None

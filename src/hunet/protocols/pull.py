@@ -16,16 +16,16 @@ from typing import Annotated, ClassVar
 
 from hunet.model import MessageSet, Node, Parameters, about
 from hunet.protocols.contract import Data
-from hunet.protocols.router import Router, RouterParameters
+from hunet.protocols.router import QueueParameters, QueueRouter
 
 
-class PullParameters(RouterParameters, frozen=True):
+class PullParameters(QueueParameters, frozen=True):
     """PULL's parameters."""
 
     from_anyone: Annotated[bool, about("whether receivers pass on what they wanted themselves")] = False
 
 
-class Pull(Router):
+class Pull(QueueRouter):
     """Take what you want from its publisher."""
 
     Parameters: ClassVar[type[Parameters]] = PullParameters

@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from hunet.model import MessageSet, Node
-from hunet.protocols.router import Router
+from hunet.protocols.router import QueueRouter
 
 
-class Push(Router):
+class Push(QueueRouter):
     """Give everything to everyone."""
 
     tells_interests: ClassVar[bool] = False

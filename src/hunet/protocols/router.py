@@ -2,8 +2,9 @@
 
 The routers of the literature (epidemic, Spray and Wait, PRoPHET, MaxProp, BUBBLE Rap) and of The ONE send a message to
 one destination. Here its destinations are the subscribers of its topic; with a topic for each device, to which only
-that device subscribes, both are the same. Two habits of The ONE's hosts are parameters, so that its scenarios can be
-run as they were: whether a copy that was dropped is taken again, and whether a receiver carries what it wanted itself.
+that device subscribes, both are the same. Some habits of The ONE's hosts are parameters, so that its scenarios can be
+run as they were: whether a copy that was dropped is taken again, in which order messages go, and whether a receiver
+carries what it wanted itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 
 from hunet.model import MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
-from hunet.protocols.carrier import BufferParameters, Carrier
+from hunet.protocols.carrier import BufferParameters, Carrier, Interests
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
 
 if TYPE_CHECKING:
@@ -81,6 +82,36 @@ class Router(Carrier):
         gone = without(before | messages, self.buffer.held(now))
         if gone:
             self.forget(gone)
+
+
+class QueueParameters(RouterParameters, frozen=True):
+    """What a router without an order of its own does with copies."""
+
+    order: Annotated[
+        Literal["newest", "random"],
+        about("what goes first on a slow link; random, as in The ONE: what the neighbour wants, then any"),
+    ] = "newest"
+
+
+class QueueRouter(Router):
+    """A router that has no order of its own for messages."""
+
+    Parameters: ClassVar[type[Parameters]] = QueueParameters
+
+    def greeting(self) -> tuple[Control, ...]:
+        said = super().greeting()
+        unsaid = self.parameters.order == "random" and not self.tells_interests
+        return (Interests(tuple(sorted(self.topics))), *said) if unsaid else said
+
+    def poll(self, peer: Node, now: float, room: int) -> Data | None:
+        if self.parameters.order == "newest":
+            return super().poll(peer, now, room)
+        known = self.known.get(peer)
+        offers = 0 if known is None else without(self.offers(peer, now), known)
+        if offers.bit_count() > room:
+            wanted = offers & self.wanted(self.interests.get(peer, ()))
+            offers = 1 << self.rng.choice(members(wanted or offers))
+        return self.packet(offers, peer) if offers else None
 
 
 class Wants(msgspec.Struct, frozen=True, gc=False):

@@ -22,16 +22,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from hunet.model import Message, MessageSet, Node, Parameters, about, members, without
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Data, Driver, Packet
-from hunet.protocols.router import Router, RouterParameters
+from hunet.protocols.router import QueueParameters, QueueRouter
 
 if TYPE_CHECKING:
     from random import Random
 
 
-class SprayAndWaitParameters(RouterParameters, frozen=True):
+class SprayAndWaitParameters(QueueParameters, frozen=True):
     """Spray and Wait's parameters."""
 
     copies: Annotated[int, about("tokens of a new message: carriers it may have", symbol="L", ge=1)] = 8
+    deliveries_cost: Annotated[bool, about("whether a delivery takes half of the tokens, as in The ONE")] = False
 
 
 class Spray(Carried, frozen=True, gc=False):
@@ -40,7 +41,7 @@ class Spray(Carried, frozen=True, gc=False):
     tokens: int
 
 
-class SprayAndWait(Router):
+class SprayAndWait(QueueRouter):
     """Spread a fixed number of copies, then wait to meet the subscribers."""
 
     Parameters: ClassVar[type[Parameters]] = SprayAndWaitParameters
@@ -84,6 +85,8 @@ class SprayAndWait(Router):
         assert isinstance(packet, Spray)
         if packet.tokens and not arrived:
             self._set_tokens(packet.messages, self.tokens[packet.messages] + packet.tokens)
+        if self.parameters.deliveries_cost and arrived and not packet.tokens:
+            self._set_tokens(packet.messages, self.tokens.get(packet.messages, 0) // 2)
         super().sent(peer, packet, arrived, now)
 
     def forget(self, messages: MessageSet) -> None:
