@@ -12,7 +12,9 @@ from hunet.model import ConfigurationError
 from hunet.model.quantities import parse_size, parse_sizes
 from hunet.pipeline.study_plan import plan_study
 from hunet.protocols import Protocol
+from hunet.simulation import open_log
 from hunet.simulation.engine import Engine
+from hunet.simulation.event_log import replay
 from hunet.testing import Network
 from tests.simulation.test_invariants import PROTOCOLS, check
 from tests.strategies import crowd
@@ -50,6 +52,16 @@ def test_no_device_ever_holds_more_than_its_storage(protocol: str, links: str, m
         assert result.name["storage"] == STORAGE
         overflowed += result.summary["dropped_overflow"]
     assert overflowed > 0
+
+
+@pytest.mark.parametrize("protocol", ["push", "prophet", "max-prop", "bubble-rap", "socialcast", "social-election"])
+def test_a_log_tells_what_was_let_go_and_can_be_replayed(protocol: str, tmp_path: Path) -> None:
+    contacts, workload = crowd(1)
+    with open_log(tmp_path / "log.jsonl") as log:
+        result = run(contacts, sized(workload, [200]), protocol, storage=STORAGE, log=log)
+    assert result.summary["dropped_overflow"] > 0
+    assert '"in": "surrender", "among": ["' in (tmp_path / "log.jsonl").read_text()
+    assert replay(tmp_path / "log.jsonl") > 100
 
 
 def test_the_protocol_ranks_and_what_is_too_large_goes_first() -> None:

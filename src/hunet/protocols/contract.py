@@ -76,6 +76,8 @@ class Experiment(NamedTuple):
     """Reads a folder of communities that a parameter names."""
     storage: int | None = None
     """What a device can hold, in bytes."""
+    limited: bool = False
+    """Whether links have a rate."""
 
 
 class Demand(NamedTuple):

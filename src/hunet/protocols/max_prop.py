@@ -91,6 +91,7 @@ class MaxProp(DestinationRouter):
 
     @classmethod
     def prepare(cls, parameters: MaxPropParameters, experiment: Experiment) -> MaxPropParameters:
+        super().prepare(parameters, experiment)
         if parameters.buffer_bytes is None and experiment.storage is not None:
             return msgspec.structs.replace(parameters, buffer_bytes=experiment.storage)
         return parameters

@@ -9,13 +9,13 @@ carries what it wanted itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from hunet.model import MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
+from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
 from hunet.protocols.carrier import BufferParameters, Carrier, Interests
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Experiment, Packet
 
 if TYPE_CHECKING:
     from random import Random
@@ -47,6 +47,14 @@ class Router(Carrier):
     """A carrier that may take again what it has dropped."""
 
     Parameters: ClassVar[type[Parameters]] = RouterParameters
+
+    @classmethod
+    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
+        if parameters.again == "at-once" and not experiment.limited:
+            raise ConfigurationError(
+                "again = at-once needs links with a rate, for without one devices would never stop: use next-contact"
+            )
+        return parameters
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
         kept = super().keeps(messages, packet)
