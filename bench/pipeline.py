@@ -249,7 +249,7 @@ def spark_job(log: Path, out: Path) -> None:
 
     spark, said = spark_import(log, out)
     trace = open_trace(spark, out / "trace")
-    pairs = pairs_of(trace.contacts, trace.span).persist()
+    pairs = pairs_of(trace.contacts, trace.span, rows=trace.rows).persist()
     many = pairs.count()
     Storage(spark).save_table(pairs, ["a", "b"], out / "pairs.parquet", rows=many)
     print(json.dumps({"contacts": said["contacts"], "pairs": many}))

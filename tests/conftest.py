@@ -65,6 +65,17 @@ def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     return call
 
 
+_STARTED_ONCE = ("spark", "browser")
+"""Fixtures that take seconds to start, and longer to become quick: tests with one of them run in one process."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in _STARTED_ONCE:
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was not tested, and how to get it."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))

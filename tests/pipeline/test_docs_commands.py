@@ -43,6 +43,12 @@ def commands(what: str) -> list[str]:
     return sorted(found.values())
 
 
+def quick_first(pages: list[Path]) -> list[Any]:
+    """The page of the pipeline alone takes as long as all others."""
+    slow = pytest.mark.slow
+    return [pytest.param(page, marks=slow) if page.name == "pipeline.md" else page for page in pages]
+
+
 @pytest.fixture
 def shell_line(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any) -> Any:
     """Runs a line of a shell that begins with hunet."""
@@ -57,7 +63,7 @@ def shell_line(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in pages_with("sh") if any(map(ON_SPARK.search, of(page, "sh")))], ids=name
+    "page", quick_first([page for page in pages_with("sh") if any(map(ON_SPARK.search, of(page, "sh")))]), ids=name
 )
 def test_shell_examples_run(page: Path, shell_line: Any) -> None:
     for block in of(page, "sh"):
@@ -68,7 +74,7 @@ def test_shell_examples_run(page: Path, shell_line: Any) -> None:
                 shell(part, Path())
 
 
-@pytest.mark.parametrize("page", pages_in_python(on_spark=True), ids=name)
+@pytest.mark.parametrize("page", quick_first(pages_in_python(on_spark=True)), ids=name)
 def test_python_examples_run(page: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     del spark  # the session that the example finds running
     monkeypatch.chdir(tmp_path)

@@ -65,10 +65,9 @@ SIGHTINGS: dict[str, tuple[str, str, list[Any]]] = {
 
 
 def parsed(spark: SparkSession, name: str, path: Path) -> DataFrame:
-    """The records of a file by a format, with their lines."""
+    """The records of a file by a format."""
     files, _ = find_files(path)
-    source = Source(spark, files)
-    return source.locate(FORMATS[name].parse(source.rows(by_file=True), Reading(read_head(files[0]))))
+    return FORMATS[name].parse(Source(spark, files).rows(by_file=True), Reading(read_head(files[0])))
 
 
 def test_every_line_has_a_meaning(spark: SparkSession, tmp_path: Path) -> None:
@@ -80,9 +79,9 @@ def test_every_line_has_a_meaning(spark: SparkSession, tmp_path: Path) -> None:
     tables = []
     for name, (file, text, _) in SIGHTINGS.items():
         (tmp_path / file).write_text(text, encoding="utf-8")
-        columns = ["line", "scanner", "seen", "start", "end", "fate", "detail"]
+        columns = ["row", "scanner", "seen", "start", "end", "fate", "detail"]
         tables.append(parsed(spark, name, tmp_path / file).select(sf.lit(name).alias("name"), *columns))
-    rows = reduce(lambda one, two: one.unionByName(two), tables).orderBy("name", "line").collect()
+    rows = reduce(lambda one, two: one.unionByName(two), tables).orderBy("name", "row").collect()
     for name, (_, _, expected) in SIGHTINGS.items():
         found = [
             row["fate"] or (row["scanner"], row["seen"], row["start"], row["end"])
@@ -147,6 +146,7 @@ def test_not_utf_8_is_shown_as_it_is(spark: SparkSession, tmp_path: Path) -> Non
     assert read_contacts(tmp_path / "out").names == ("Jos\ufffd", "ann", "bob")
 
 
+@pytest.mark.slow
 def test_associations_meet_at_their_access_point(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "wifi.csv").write_text(
         "user,ap,start,end\n"
@@ -179,6 +179,7 @@ def test_positions_meet_within_range(spark: SparkSession, tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_rosters_put_a_class_together(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "nus.txt").write_text("3 4\n0 7 3 2\n1 2 3\n2 8 2 1\n1 2\n5 9 3 1\n1 2\n")
     quality = import_trace(spark, tmp_path / "nus.txt", tmp_path / "out")

@@ -26,6 +26,7 @@ LOG = "a,b,start,end\nann,bob,0,600\nbob,ann,500,900\nbob,eve,1000,1200\neve,eve
 CONTACTS = [("ann", "bob", 0.0, 900.0), ("bob", "eve", 1000.0, 1200.0)]
 
 
+@pytest.mark.slow
 def test_a_uri_goes_in_and_a_uri_comes_out(spark: SparkSession, store: str, tmp_path: Path) -> None:
     logs = tmp_path / "store" / "logs"
     logs.mkdir()
@@ -81,7 +82,7 @@ def test_what_spark_cannot_open(spark: SparkSession, store: str, tmp_path: Path)
         read_trace(f"{store}/nowhere", spark)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.slow)])
 def test_files_with_columns(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Timestamps, other columns, a condition; a row that names nobody is kept with its number."""
     rows = spark.sql(
@@ -192,6 +193,7 @@ def test_one_file_for_who_wants_one(spark: SparkSession, tmp_path: Path) -> None
     assert one["fingerprint"] == many["fingerprint"] == read_contacts(tmp_path / "one").fingerprint
 
 
+@pytest.mark.slow
 def test_in_somebodys_own_session(spark: SparkSession) -> None:
     """The stage without files and without a command."""
     rows = [

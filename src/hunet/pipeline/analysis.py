@@ -88,7 +88,7 @@ def analyse_pairs(
     from pyspark.sql import functions as sf
 
     name = {"kind": "pairs", "trace": trace.sha256, "settings": {**asdict(settings), "fit": fit}}
-    measured = pairs_of(trace.contacts, **asdict(settings)).persist()
+    measured = pairs_of(trace.contacts, **asdict(settings), rows=trace.rows).persist()
     gaps = inter_contacts_of(trace.contacts).persist()
     try:
         with _results(trace, out, "pairs") as folder:

@@ -37,12 +37,16 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ANSWER_WITHIN = 5.0
 _LOOK_EVERY = 0.2
 _START_LOOK_EVERY = 0.02
+_COUNTED_WITHIN = 1000
+"""Milliseconds."""
 _CONNECTION = "connection"
 _GROUP = "spark.jobGroup.id"
 SQL_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # The largest there is stands for no limit: any other makes Spark measure the batch again at each row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.parquet.compression.codec": "zstd",
 }
 """What our jobs rely on, wherever they run."""
@@ -201,6 +205,9 @@ def watched(session: SparkSession, progress: Callable[[int, int], None]) -> Iter
         yield
         over.set()
         watcher.join()
+        with suppress(Exception):  # Spark counts a task a little after its end
+            bus: Any = context._jsc.sc()
+            bus.listenerBus().waitUntilEmpty(_COUNTED_WITHIN)
         look()
     finally:
         over.set()

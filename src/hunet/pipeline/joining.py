@@ -11,10 +11,13 @@ with the fate ``node``. All that is asked of an import afterwards can be answere
 
 from __future__ import annotations
 
+import re
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from hunet.model.contacts import natural_order
 from hunet.pipeline.quality import COUNTED, NUMBERED
 from hunet.pipeline.schemas import ddl, names
 
@@ -23,27 +26,30 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-BYTES_PER_PART = 24 << 20
-"""Of the input, about a million lines: what one task joins in memory."""
-_ROWS_PER_PACK = 1 << 20
-_SCRAMBLE = 0x9E3779B97F4A7C15
+BYTES_PER_PART = 16 << 20
+"""Of the input, some half a million lines: what one task joins in memory."""
+_ROWS_PER_PACK = 1 << 18
+_SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)
 """An odd number without pattern: it spreads pairs whose numbers have one."""
 
 
 def join_sightings(gap: float, parts: int = 8) -> Callable[[DataFrame], DataFrame]:
     """Rows of the table ``checked`` to the table ``joined``; the pairs are dealt out to so many parts."""
+    from pyspark.sql import functions as sf
 
     def join(checked: DataFrame) -> DataFrame:
-        keyed = checked.transform(_keyed)
+        # Bytes: a name may be no valid text, and to mend it in every row would take long.
+        names = {name: sf.col(name).cast("binary") for name in ("scanner", "seen")}
+        rows = checked.withColumns(names)
         if parts <= 1:
-            return keyed.coalesce(1).mapInArrow(_join(gap), ddl("joined"))
-        packed = keyed.mapInArrow(_pack(parts), "part int, rows binary").repartition(parts, "part")
+            return rows.coalesce(1).mapInArrow(_join(gap), ddl("joined"))
+        packed = rows.mapInArrow(_pack(parts), "part int, rows binary").repartition(parts, "part")
         return packed.sortWithinPartitions("part").mapInArrow(_join_packed(gap), ddl("joined"))
 
     return join
@@ -55,8 +61,9 @@ def _pack(parts: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Record
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        for rows in _gathered(batches):
-            mixed = rows.column("pair").to_numpy().view(np.uint64) * np.uint64(_SCRAMBLE) >> np.uint64(32)
+        for gathered in _gathered(batches):
+            rows = _keyed(gathered)
+            mixed = rows.column("pair").to_numpy().view(np.uint64) * _SCRAMBLE >> np.uint64(32)
             part = (mixed % np.uint64(parts)).astype(np.uint16)
             order = np.argsort(part, kind="stable")
             ordered = rows.take(pa.array(order))
@@ -113,54 +120,73 @@ def _join_packed(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
     return join
 
 
-def _keyed(checked: DataFrame) -> DataFrame:
-    """Rows with what tells their pair from others: a number, and the spelling of names that are no small numbers.
+def _keyed(rows: pa.Table) -> pa.Table:
+    """Rows of the table ``checked`` with what tells their pair from others, in place of the names.
 
-    Numbers travel and compare several times faster than two names. Of a pair, numbers come by value and before other
-    names, which stand in order of their letters. A row that names nobody goes anywhere.
+    ``pair`` is a number, and ``spelled`` has the names where they are no small numbers: numbers travel and compare
+    several times faster. ``flags`` is 1 if the first of the pair saw the second, 2 if the row had to be mended, and 4
+    times the number of its fate. Names are few, and rows are many: what a name is, is found once for each.
     """
-    from pyspark.sql import functions as sf
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    one, two = sf.col("_one"), sf.col("_two")
-    plain = one.between(0, _LAST) & two.between(0, _LAST)
-    for number, name in ((one, "scanner"), (two, "seen")):
-        plain = plain & (sf.octet_length(name) == _digits(number))
-    swapped = (
-        sf.when(one.isNotNull() & two.isNotNull() & (one != two), one > two)
-        .when(one.isNull() & two.isNotNull(), True)
-        .when(one.isNotNull() & two.isNull(), False)
-        .otherwise(sf.coalesce(sf.col("scanner") > sf.col("seen"), sf.lit(False)))
+    scanner, seen = (_Names.of(rows.column(name)) for name in ("scanner", "seen"))
+    one, two = scanner.numbers[scanner.places], seen.numbers[seen.places]
+    swapped = one > two
+    pair = np.minimum(one, two) << 32 | np.maximum(one, two)
+    spelled = pa.nulls(len(pair), pa.string())
+    other = np.flatnonzero((one < 0) | (two < 0))
+    if len(other):
+        swapped[other], pair[other], texts = _spelled(scanner, seen, other)
+        nobody = np.asarray(pc.equal(texts, "\0"))
+        pair[other[nobody]] = rows.column("row").to_numpy()[other[nobody]]  # they go anywhere
+        where = np.full(len(pair), -1)
+        where[other] = np.arange(len(other))
+        spelled = texts.take(pa.array(where, mask=where < 0))
+    fates = rows.column("fate").combine_chunks().dictionary_encode()
+    numbers = np.array([NUMBERED.index(fate) for fate in fates.dictionary.to_pylist()] + [0], np.int32)
+    flags = 4 * numbers[fates.indices.fill_null(-1).to_numpy()] + ~swapped + 2 * np.asarray(rows.column("repaired"))
+    kept = {name: rows.column(name) for name in ("source", "row", "start", "end", "detail")}
+    return pa.table({**kept, "pair": pair, "spelled": spelled, "flags": flags.astype(np.int32)})
+
+
+class _Names(NamedTuple):
+    """A column of names."""
+
+    texts: list[str]
+    """Every name once."""
+    numbers: Places
+    """The number that a name is, as usual: no sign, no point, no zeros in front, below 2^31; else -1."""
+    places: Places
+    """Row by row, which name it is."""
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> _Names:
+        encoded = column.combine_chunks().fill_null(b"").dictionary_encode()
+        texts = [name.decode("utf-8", "replace") for name in encoded.dictionary.to_pylist()]
+        numbers = np.fromiter((int(text) if _SMALL_NUMBER(text) else -1 for text in texts), np.int64, len(texts))
+        numbers[numbers >= 1 << 31] = -1
+        return cls(texts, numbers, encoded.indices.to_numpy())
+
+
+_SMALL_NUMBER = re.compile("0|[1-9][0-9]{0,9}").fullmatch
+
+
+def _spelled(scanner: _Names, seen: _Names, rows: Places) -> tuple[Flags, Places, pa.Array]:
+    """Of rows whose names are not both small numbers: whether the seen one comes first, the pair's hash, both names."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    every = sorted({*scanner.texts, *seen.texts}, key=natural_order)
+    ranks = {text: rank for rank, text in enumerate(every)}
+    one, two = (
+        np.array([ranks[text] for text in names.texts], np.int64)[names.places[rows]] for names in (scanner, seen)
     )
-    names_of = [sf.make_valid_utf8(sf.coalesce(name, sf.lit(""))) for name in ("scanner", "seen")]
-    spelled = sf.when(sf.col("_swapped"), sf.concat_ws("\0", *reversed(names_of)))
-    spelled = spelled.otherwise(sf.concat_ws("\0", *names_of))
-    packed = sf.when(sf.col("_plain"), sf.shiftleft(sf.least(one, two), 32) + sf.greatest(one, two))
-    named = sf.coalesce("scanner", "seen").isNotNull()
-    fate = sf.when(sf.col("fate").isNull(), 0)
-    for place, name in enumerate(NUMBERED[1:], 1):
-        fate = fate.when(sf.col("fate") == name, 4 * place)
-    flags = fate + (~sf.col("_swapped")).cast("int") + 2 * sf.col("repaired").cast("int")
-    # Step by step: what is used several times is computed once.
-    return (
-        checked.withColumns({"_one": sf.col("scanner").try_cast("bigint"), "_two": sf.col("seen").try_cast("bigint")})
-        .withColumns({"_plain": sf.coalesce(plain, sf.lit(False)), "_swapped": swapped})
-        .withColumns({"spelled": sf.when(~sf.col("_plain"), spelled), "flags": flags})
-        .withColumn("pair", packed.when(named, sf.xxhash64("spelled")).otherwise(sf.col("row")))
-        .select(*names("keyed"))
-    )
-
-
-_LAST = 2**31 - 1
-
-
-def _digits(number: Column) -> Column:
-    """How long a number is that is written as usual: no sign, no point, no zeros in front."""
-    from pyspark.sql import functions as sf
-
-    length = sf.when(number < 10, 1)
-    for places in range(2, 10):
-        length = length.when(number < 10**places, places)
-    return length.otherwise(10)
+    low, high = np.minimum(one, two), np.maximum(one, two)
+    hashes = np.array([int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in every], np.uint64)
+    pair = (hashes[low] * _SCRAMBLE + hashes[high]).view(np.int64)
+    texts = pa.array(every, pa.string())
+    return one > two, pair, pc.binary_join_element_wise(*(texts.take(pa.array(each)) for each in (low, high)), "\0")
 
 
 def _join(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -173,7 +199,7 @@ def _join(gap: float) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Record
         rows = pa.Table.from_batches(held)
         del held
         if rows.num_rows:
-            yield from _joined(rows, gap).to_batches(max_chunksize=1 << 17)
+            yield from _joined(_keyed(rows), gap).to_batches(max_chunksize=1 << 17)
 
     return join
 

@@ -71,14 +71,6 @@ TABLES: dict[str, dict[str, Column]] = {
         "repaired": Column("boolean", "whether the row had to be mended"),
         **_FATE,
     },
-    "keyed": {
-        **_PLACE,
-        "pair": Column("bigint", "a and b as one number, or their hash: rows of a pair are together"),
-        "spelled": Column("string", "their names, where they are not small numbers"),
-        **_INTERVAL,
-        "flags": Column("int", "1 if a saw b, 2 if the row had to be mended, and 4 times the number of its fate"),
-        "detail": Column("string", "what exactly was wrong with an unreadable line, and the line"),
-    },
     "joined": {
         **_PAIR,
         **_INTERVAL,

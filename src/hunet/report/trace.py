@@ -105,6 +105,7 @@ def _categories(
             panel.axvline(many, color="#555555", linewidth=0.8)
             panel.axhline(long / 60, color="#555555", linewidth=0.8)
             panel.set(xlabel="number of contacts", ylabel="contact time (min)", xscale="log", yscale="log")
+            panel.xaxis.set_minor_formatter("")  # they would stand on each other
             panel.set_title(title, fontsize=9)
         handles, labels = places[0].get_legend_handles_labels()
         places[0].figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7)
@@ -116,6 +117,7 @@ def _degrees_and_hops(degrees: Sequence[tuple[int, int]], hops: Sequence[tuple[i
         left.bar([degree for degree, _ in degrees], [many for _, many in degrees], color=STYLES[0]["color"], width=0.9)
         for panel in (left, right):
             panel.set_axisbelow(True)
+            panel.locator_params(integer=True)
         left.set(xlabel="people met (degree)", ylabel="people")
         right.bar([hop for hop, _ in hops], [many for _, many in hops], color=STYLES[1]["color"], width=0.8)
         right.set(xlabel="hops", ylabel="pairs", xticks=[hop for hop, _ in hops])

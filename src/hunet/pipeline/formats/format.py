@@ -96,7 +96,7 @@ def cut(
 
     parts = sf.split("text", separator) if isinstance(separator, str) else separator
     values = {
-        each.name: sf.get(sf.col("_parts"), sf.lit(each.place)).try_cast("double")
+        each.name: number_in(sf.get(sf.col("_parts"), sf.lit(each.place)))
         if each.number
         else sf.trim(sf.get(sf.col("_parts"), sf.lit(each.place)))
         for each in fields
@@ -125,6 +125,13 @@ def cut(
         .transform(unreadable("_problem"))
         .drop("_parts", "_problem")
     )
+
+
+def number_in(text: Column) -> Column:
+    """A number that is written as text; whole ones are read several times faster than others."""
+    from pyspark.sql import functions as sf
+
+    return sf.coalesce(text.try_cast("bigint").cast("double"), text.try_cast("double"))
 
 
 def unreadable(problem: str) -> Callable[[DataFrame], DataFrame]:

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
-from hunet.pipeline.formats.format import Format, Reading, unreadable
+from hunet.pipeline.formats.format import Format, Reading, number_in, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,8 @@ class _Header(NamedTuple):
     types: dict[str, str]
     example: dict[str, str]
     """A value of each, where the beginning of a text shows one."""
+    written: bool = True
+    """Whether all values are text."""
 
     def find(self, wanted: str, columns: dict[str, str]) -> str | None:
         """A column by the name that the user gave, or by one that everybody uses."""
@@ -132,7 +134,7 @@ def _time(column: Column, name: str, header: _Header, form: str | None) -> tuple
     if form is None and kind == "string" and _ISO.fullmatch(header.example.get(name, "").strip()):
         form = "iso"
     if form is None:
-        return column.try_cast("double"), "a number"
+        return number_in(column) if header.written else column.try_cast("double"), "a number"
     moment = sf.try_to_timestamp(column) if form == "iso" else sf.try_to_timestamp(column, sf.lit(form))
     return sf.unix_micros(moment) / 1e6, f"a time of the form '{form}'"
 
@@ -161,7 +163,7 @@ def _table(rows: DataFrame, reading: Reading) -> tuple[_Header, DataFrame]:
 
     fields = [field for field in rows.schema.fields if field.name != "_line"]
     types = {field.name: field.dataType.simpleString() for field in fields}
-    header = _Header([field.name for field in fields], types, {})
+    header = _Header([field.name for field in fields], types, {}, written=False)
     whole = sf.to_json(sf.struct(*(sf.col(f"`{name}`") for name in header.names)))
     line = sf.struct("_line.row", "_line.source", whole.alias("text")).alias("_line")
     nothing = sf.lit(None).cast("string")
