@@ -6,12 +6,13 @@ import importlib
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -300,8 +301,56 @@ def test_the_reference_has_the_whole_public_api() -> None:
 
 
 def test_the_first_screen_of_the_readme_has_the_two_commands() -> None:
-    screen = "\n".join((ROOT / "README.md").read_text().splitlines()[:14])
-    assert re.findall(r"^    (\./run \w+)", screen, re.MULTILINE) == ["./run demo", "./run test"]
+    """And nothing else to type: a picture, three doors, which radio, and the claims."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    screen = text.partition("## ")[0]
+    assert re.findall(r"^    (.*?) +# \S+ \w+", screen, re.MULTILINE) == ["./run demo", "./run test"]
+    assert "```" not in screen
+    assert screen.index("./run demo") < screen.index("![") < screen.index("Three doors") < screen.index("Which radio?")
+    assert len(re.findall(r"^- \*\*(Simulate|Analyse on Spark|Run for real)\.\*\*", screen, re.MULTILINE)) == 3
+
+
+def test_the_readme_has_the_claims_and_leads_to_every_page() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    judged = re.findall(r"^\| \[.*?\]\((systems/[\w-]+\.md)\) ((?:\| \d+ ){4})\| \d+ \|$", claims(), re.MULTILINE)
+    assert len(judged) == 5
+    for page, counts in judged:
+        assert re.search(rf"^\| \[[\w -]+\]\(docs/{page}\) {re.escape(counts)}\|$", text, re.MULTILINE), page
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        assert page.name == "index.md" or f"]({page.relative_to(ROOT)}" in text, page
+
+
+def claims() -> str:
+    return (ROOT / "docs" / "claims.md").read_text("utf-8")
+
+
+def test_the_tutorial_shows_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], hunet: Any
+) -> None:
+    """Protocols differ, push is at the bound, and the figures are those of its own commands."""
+    page = ROOT / "docs" / "getting-started.md"
+    text = page.read_text("utf-8")
+    [make, runs, _] = of(page, "sh")
+    monkeypatch.chdir(tmp_path)
+    assert "668 contacts" in text
+    assert "668 contacts" in hunet(*shlex.split(make.splitlines()[0])[1:]).out
+    found = {}
+    for command in runs.splitlines():
+        answer = hunet(*shlex.split(command)[1:], "--json").json
+        protocol = answer["name"]["protocol"]
+        found[protocol] = (answer["delivery_ratio"], answer["relayed"])
+        told = f"| `{protocol}` | {answer['delivery_ratio']:.3f} | {answer['relayed']:,} |"
+        assert told in text, told
+        assert answer["latency_avg"] > 60, "messages take their time"
+        if protocol == "push":
+            assert answer["delivery_ratio"] == answer["reachable_ratio"], "push is at the bound"
+    assert len(set(found.values())) == len(found) == 3, "protocols differ"
+    assert max(found, key=lambda protocol: found[protocol]) == "push"
+    run_python(page)
+    said = capfd.readouterr().out
+    [told] = re.findall(r"delivers (0\.\d+) of (0\.\d+) reachable", text)
+    assert f"delivery ratio {told[0]} of {told[1]} reachable" in said
+    assert len(re.findall(r"^t\d +\d+\.\d+$", said, re.MULTILINE)) > 5, "a mean delay for each topic"
 
 
 def test_parameters_are_documented_as_they_are() -> None:

@@ -30,7 +30,7 @@ ROOMS = {
     "pipeline": {"model", "graphs", "protocols", "registry", "worlds", "simulation"},
     "testing": {"model", "protocols", "registry", "simulation"},
     "report": {"model", "graphs"},
-    "reporting": {"model", "graphs", "registry", "worlds", "simulation", "pipeline", "report"},
+    "reporting": {"model", "graphs", "registry", "worlds", "simulation", "pipeline", "report", "advising"},
     "advising": {"model", "pipeline"},
     "notebook": {"model", "pipeline", "report", "reporting", "advising"},
 }

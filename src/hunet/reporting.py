@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hunet.advising import Advised
     from hunet.model import Contacts, Parameters
     from hunet.report.crowd import Crowd
     from hunet.report.page import Paper
@@ -28,16 +29,37 @@ def make_report(
     latex: Path | None = None,
     contacts: Sequence[str | Path] = (),
     *,
+    head: str = "",
     paper: Paper | None = None,
 ) -> tuple[Path, list[str]]:
-    """Write the page; returns its path, and the names of traces that would have been drawn had they been given."""
+    """Write the page; returns its path, and the names of traces that would have been drawn had they been given.
+
+    ``head`` is a part of the page in place of its answer.
+    """
     from hunet.report.page import write_report
     from hunet.report.study import StudyResults
 
     study = StudyResults(folder)
     crowds = list(_crowds(study, contacts))
     missing = [label for label in study.sources() if label not in [crowd.label for crowd in crowds]]
-    return write_report(study, out, latex, crowds=crowds, units=_units(study), paper=paper), missing
+    return write_report(study, out, latex, crowds=crowds, units=_units(study), head=head, paper=paper), missing
+
+
+def make_advice_page(advised: Advised, folder: Path, contacts: str | Path) -> Path:
+    """Write the page of an advice, in the folder of its runs; if only the question is new, only its head."""
+    from hashlib import sha256
+    from importlib.metadata import version
+
+    from hunet.pipeline.advice import COSTS
+    from hunet.report.advice import advice_parts
+    from hunet.report.html import head, replace_head
+
+    page = folder / "report.html"
+    parts = advice_parts(advised.advice, COSTS[advised.advice.goal.cost][0], folder / "report")
+    stamp = sha256("\n".join([version("hunet"), *sorted(advised.runs)]).encode()).hexdigest()
+    if not replace_head(page, parts, stamp):
+        make_report(folder, contacts=[contacts], head=head(parts, stamp))
+    return page
 
 
 def _crowds(study: StudyResults, files: Sequence[str | Path]) -> Iterator[Crowd]:

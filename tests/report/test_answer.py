@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ from hunet.cli.report import report
 from hunet.model.intervals import Interval
 from hunet.report.chart import WIDTHS, Chart, Point, Series, pgfplots, write_for_paper
 from hunet.report.comparison import compare_with_best
-from hunet.report.field import Alternative, Field, with_front
-from tests.report.test_page import real_study, rows_of
+from hunet.report.field import Alternative, Field, fields_of, with_front
+from hunet.report.study import StudyResults
+from hunet.report.study_figures import write_figures
+from tests.machine import needs_pgfplots
+from tests.report.test_page import real_study, rows_of, study
 
 values = st.lists(st.floats(0, 1), min_size=3, max_size=3).map(lambda found: dict(enumerate(found)))
 
@@ -95,7 +98,7 @@ def test_the_answer_says_which_at_what_cost_and_how_sure() -> None:
     near = field(push=([0.95, 0.90, 0.96], 50.0), spray=([0.93, 0.91, 0.95], 8.0), pull=([0.3, 0.3, 0.3], 1.0))
     assert near.answer().startswith("spray delivers 93.0 ± 5.0 %")
     assert "the cheapest of 2 that come near the highest delivery (push, 93.7" in near.answer()
-    assert near.cheaper() == "Also on the front: push 94 % at 50.0; pull 30 % at 1.0."
+    assert near.others() == "Also on the front: push 94 % at 50.0; pull 30 % at 1.0."
     assert "one run does not tell" in field(push=([0.9], 5.0), pull=([0.3], 1.0)).answer()
 
 
@@ -152,20 +155,28 @@ def test_the_source_for_latex_draws_every_row_of_its_data_once() -> None:
     assert text.count(r"\begin{") == text.count(r"\end{")
 
 
-def test_a_report_writes_figures_for_a_paper(tmp_path: Path, hunet: Any) -> None:
-    folder = real_study(
-        tmp_path / "study",
-        world=[{"name": "waypoint", "nodes": 8, "duration": 600}],
-        protocol=["push", "pull"],
-        repetitions=2,
-        workload={"messages": 5, "ttl": [60, 300]},
-    )
-    answer = hunet("report", folder, "--figures", tmp_path / "paper", "--style", "acm")
-    assert answer.status == 0, answer.err
-    assert f"{tmp_path / 'paper'}: " in answer.out
-    made = {path.stem for path in (tmp_path / "paper").glob("*.pdf")}
-    assert {"delivery-against-cost-0", "delivery-against-cost-1", "delivery-ratio-against-ttl"} <= made
-    assert {path.stem for path in (tmp_path / "paper").glob("*.pgf")} == made
-    with (tmp_path / "paper" / "delivery-ratio-against-ttl.csv").open(newline="") as file:
-        assert {row["x"] for row in csv.DictReader(file)} == {"60", "300"}
-    assert "--style apa: one of ieee, acm" in hunet("report", folder, "--figures", "x", "--style", "apa").err
+@pytest.mark.slow
+def test_latex_draws_the_source(tmp_path: Path) -> None:
+    program = needs_pgfplots()
+    write_for_paper(CHART, tmp_path, "ieee")
+    sweep = [Point(Interval(at, None, 1), Interval(0.1 * at, 0.05, 3)) for at in (1.0, 2.0, 4.0)]
+    lines = Chart("sweep", "ttl (s)", "delivery", [Series("push", sweep), Series("b_sub, 3 %", sweep, strong=False)])
+    write_for_paper(lines, tmp_path, "acm")
+    inputs = "".join(rf"\input{{{name}.pgf}}" for name in ("delivery-against-cost", "sweep"))
+    head = r"\documentclass{article}\usepackage{pgfplots}\pgfplotsset{compat=1.15}"
+    (tmp_path / "paper.tex").write_text(rf"{head}\begin{{document}}{inputs}\end{{document}}")
+    words = [program, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
+
+
+def test_a_study_is_drawn_for_a_paper(tmp_path: Path, hunet: Any) -> None:
+    results = StudyResults(study(tmp_path / "study"))
+    assert write_figures(results, fields_of(results), tmp_path / "paper", "acm", {}) == 1
+    assert {path.name for path in (tmp_path / "paper").iterdir()} == {
+        f"delivery-against-cost.{kind}" for kind in ("pdf", "pgf", "csv")
+    }
+    rows = rows_of(tmp_path / "paper" / "delivery-against-cost.csv")
+    assert [(row["series"], row["x"]) for row in rows] == [("push", "30.0"), ("like-push", "12.0"), ("pull", "0.4")]
+    assert "--style apa: one of ieee, acm" in hunet("report", tmp_path, "--figures", "x", "--style", "apa").err

@@ -266,7 +266,12 @@ def test_the_page_in_a_browser(crowd: Path, browser: Chrome, picture: Callable[[
     )
     assert len(sizes) == 6
     assert min(sizes) > 150
-    browser.execute_script("document.body.style.zoom = 0.7; document.querySelector('h2').scrollIntoView()")
+    cut = "[...document.querySelectorAll('body *')].filter(each => !each.closest('.wide') && "
+    cut += "each.getBoundingClientRect().right > innerWidth + 1).map(each => each.tagName)"
+    for width in (1366, 390):
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        assert browser.execute_script(f"return {cut}") == [], "what is too wide scrolls in a place of its own"
     picture("report")
     background = "return getComputedStyle(document.querySelector('figure svg')).filter"
     assert browser.execute_script(background) == "none"

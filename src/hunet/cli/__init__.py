@@ -77,9 +77,9 @@ def hunet(version: bool = typer.Option(False, "--version", help="Print the versi
 def main() -> None:
     """Run the command line; errors of ours are one line on standard error and a non-zero exit."""
     sys.path.insert(0, "")  # a protocol of one's own (--protocol module:Class) lies in the current folder
-    command = typer.main.get_command(app)
-    _hide_types_of_flags(command)
     try:
+        command = typer.main.get_command(app)
+        _hide_types_of_flags(command)
         command()
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:

@@ -26,7 +26,7 @@ def advise(
     ],
     ratio: Annotated[float, typer.Option(help="Share of (publication, subscriber) pairs to be served in time.")] = 0.8,
     within: Annotated[str, typer.Option(metavar="DELAY", help="In time means within: 90s, 30min, 6h, 2d.")] = "6h",
-    cost: Annotated[str, typer.Option(help="What shall be least: forwards, bytes, control or copies.")] = "forwards",
+    cost: Annotated[str, typer.Option(help="Cost to minimise: forwards, bytes, control or copies.")] = "forwards",
     confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure to reach the ratio it must be.")] = 0.9,
     messages: Annotated[int, typer.Option(min=1, help="Publications in each run.")] = 300,
     topics: Annotated[int, typer.Option(min=1, help="Topics; everybody wants one of them.")] = 10,
@@ -55,7 +55,7 @@ def advise(
     from hunet.pipeline.advice import COSTS, Goal
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS
-    from hunet.reporting import make_report
+    from hunet.reporting import make_advice_page
 
     goal = Goal(ratio, duration("--within", within), cost, confidence)  # type: ignore[arg-type]
     with progress_of_runs("advise") as progress:
@@ -70,24 +70,36 @@ def advise(
             quick=quick,
             start=partial(spark_session, master, memory=memory, options=STUDY_OPTIONS),
             progress=progress,
+            announce=_announce,
         )
     advice = advised.advice
-    page, _ = make_report(out, contacts=[contacts])
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(_plain(advised, page), indent=2))
-    else:
+    if not as_json:
         from hunet.report.tables import print_advice
 
         print_advice(advice, COSTS[advice.goal.cost][0])
         if advised.settings:
             typer.echo(f"To run it: hunet run --config {advised.settings}")
+    page = make_advice_page(advised, out, contacts)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(_plain(advised, page), indent=2))
+    else:
         typer.echo(f"All candidates: {page}")
     for failure in advised.failed:
         typer.echo(f"hunet: run {failure}", err=True)
     if advised.failed or not advice.best:
         raise typer.Exit(1)
+
+
+def _announce(runs: int, seconds: float) -> None:
+    from hunet.report.metrics import duration
+
+    typer.echo(
+        f"hunet: {runs} runs, about {duration(seconds)} on the idle cores of this machine (a rough guess); "
+        "stopped, the same command goes on",
+        err=True,
+    )
 
 
 def _plain(advised: Advised, page: Path) -> dict[str, Any]:
@@ -104,6 +116,9 @@ def _plain(advised: Advised, page: Path) -> dict[str, Any]:
         "bound": advice.bound._asdict(),
         "recommended": told(advice.best),
         "sure": advice.sure,
+        "undecided": advice.undecided,
+        "likely": told(advice.likely),
+        "near_misses": [told(each) for each in advice.near_misses],
         "runner_up": told(advice.runner_up),
         "candidates": [told(each) for each in advice.candidates],
         "settings": str(advised.settings) if advised.settings else None,

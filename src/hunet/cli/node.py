@@ -325,6 +325,7 @@ def status(
     found = running.ask("GET", "status")
     rows = {**{key: value for key, value in found.items() if key != "counters"}, **found["counters"]}
     rows["subscriptions"] = ", ".join(found["subscriptions"]) or "none"
+    rows["role"] = found["role"] or "none"
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 

@@ -65,6 +65,6 @@ def report(
     page, missing = make_report(folder, out, latex, contacts or (), paper=paper)
     typer.echo(f"{page}: written")
     if figures:
-        typer.echo(f"{figures}: {len(list(figures.glob('*.pdf')))} figures, each as PDF, PGF and CSV")
+        typer.echo(f"{figures}: figures for a paper, each as PDF, PGF and CSV")
     if missing:
         typer.echo(f"hunet: who met whom is not drawn for {', '.join(missing)}: give --contacts FILE", err=True)

@@ -105,6 +105,12 @@ class Point:
     """The values in which points differ, by name."""
 
 
+@cache
+def _version() -> str:
+    """Every name of a run has it, and finding it reads a file."""
+    return version("hunet")
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of a study."""
@@ -125,7 +131,7 @@ class Run:
             **settings,
             "crash": list(self.crash),
             "seed": self.seed,
-            "versions": {"hunet": version("hunet")},
+            "versions": {"hunet": _version()},
         }
 
     @property
@@ -202,7 +208,7 @@ def plan_study(
         "crash": list(crash),
         "seed": root,
         "tables": bool(given.get("tables", False)),
-        "versions": {"hunet": version("hunet")},
+        "versions": {"hunet": _version()},
     }
     return Study(points, seeds, crash, bool(given.get("tables", False)), identity)
 

@@ -25,6 +25,8 @@ MOST_COLOURS = 7
 WIDTHS = {"ieee": 3.487, "acm": 3.334}
 """Width of a column (inch): IEEEtran's 252 pt, acmart's sigconf 241 pt."""
 
+_MOST_LABELS = 20
+"""Dots that have their names beside them; those of the front first. The data beside a figure names all."""
 _LABEL_SPOTS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
@@ -92,10 +94,14 @@ class Chart(NamedTuple):
         for each in self.series:
             [point] = each.points
             colour = COLOURS[0] if each.strong else "#888888"
-            style = {"color": colour, "elinewidth": 0.7, "markersize": 4, "zorder": 3}
+            style = {"color": colour, "ecolor": f"{colour}66", "elinewidth": 0.8, "markersize": 4, "zorder": 3}
             errors = {"fmt": "o" if each.strong else "s", "xerr": point.x.half or 0.0, "yerr": point.y.half or 0.0}
             panel.errorbar(point.x.mean, point.y.mean, **errors, **style)
-        panel.margins(x=0.18)
+        means = [each.points[0].x.mean for each in self.series]
+        if self.log:
+            panel.set_xlim(min(means) / 2.5, max(means) * 2.5)
+        else:
+            panel.set_xlim(0, 1.3 * max(means) or 1.0)
         panel.set_ylim(0, self.top)
         _place_labels(panel, self.series)
 
@@ -128,7 +134,8 @@ def _place_labels(panel: Any, series: Sequence[Series]) -> None:
     dots = [panel.transData.transform((each.points[0].x.mean, each.points[0].y.mean)) for each in series]
     taken = [(x - 4 * pixel, y - 4 * pixel, x + 4 * pixel, y + 4 * pixel) for x, y in dots]
     frame = panel.get_window_extent()
-    for (x, y), each in sorted(zip(dots, series, strict=True), key=lambda pair: not pair[1].strong):
+    order = sorted(zip(dots, series, strict=True), key=lambda pair: not pair[1].strong)
+    for (x, y), each in order[:_MOST_LABELS]:
         wide, high = 0.52 * size * len(each.label) * pixel, 1.15 * size * pixel
         best: tuple[float, tuple[float, float, float, float]] | None = None
         for reach in (6.0, 14.0, 24.0, 36.0):
@@ -151,6 +158,7 @@ def _place_labels(panel: Any, series: Sequence[Series]) -> None:
             textcoords="offset points",
             fontsize=size,
             color="#000000" if each.strong else "#666666",
+            bbox={"facecolor": "#ffffff", "alpha": 0.7, "edgecolor": "none", "pad": 0.2},
             zorder=4,
         )
 
@@ -183,12 +191,14 @@ def pgfplots(chart: Chart, width: float) -> str:
         "ymin=0" + (f", ymax={chart.top:g}" if chart.top else "") + (", xmode=log" if chart.log else ""),
         "cycle list name=exotic, legend style={font=\\tiny, at={(0.5,-0.3)}, anchor=north, draw=none}",
         "legend columns=2",
-        "enlarge x limits=0.15" if not chart.lines else "enlarge x limits=0.02",
+        "enlarge x limits=0.15, clip mode=individual" if not chart.lines else "enlarge x limits=0.02",
     ]
     lines = [f"% Data: {chart.name}.csv, beside this file. Needs pgfplots 1.15 or newer.", "\\begin{tikzpicture}"]
     lines += ["\\begin{axis}[", *(f"  {each}," for each in options), "]"]
     bars = "error bars/.cd, y dir=both, y explicit"
     number = 0
+    ends = [point.x.mean for each in chart.series for point in each.points]
+    middle = (min(ends) * max(ends)) ** 0.5 if chart.log else max(ends) / 2
     for each in chart.series:
         many = len(each.points)
         only = f"skip coords between index={{0}}{{{number}}}, skip coords between index={{{number + many}}}{{100000}}"
@@ -201,14 +211,15 @@ def pgfplots(chart: Chart, width: float) -> str:
         else:
             kind = "only marks, mark=*, blue!70!black" if each.strong else "only marks, mark=square*, gray"
             lines.append(f"\\addplot[{kind}, {only}, {bars}, x dir=both, x explicit] {table}")
-            lines.append(f"  node[pos=0, anchor=south west, font=\\tiny] {{{latex(each.label)}}};")
+            side = "east" if each.points[0].x.mean > middle else "west"  # towards the middle, where there is room
+            lines.append(f"  node[pos=0, anchor=south {side}, font=\\tiny] {{{latex(each.label)}}};")
     if not chart.lines:
         steps = " ".join(f"({x:g},{y:g})" for x, y in chart.front())
         lines.append(f"\\addplot[const plot, blue!40, no marks] coordinates {{{steps}}};")
     for value, what in ((chart.bound, "bound"), (chart.goal, "asked for")):
         if value is not None:
             left, right = (f"({{rel axis cs:{end},0}} |- {{axis cs:1,{value:g}}})" for end in (0, 1))
-            lines.append(f"\\draw[dashed] {left} -- {right} node[anchor=south east, font=\\tiny] {{{what}}};")
+            lines.append(f"\\draw[dashed] {right} -- {left} node[anchor=south west, font=\\tiny] {{{what}}};")
     return "\n".join([*lines, "\\end{axis}", "\\end{tikzpicture}", ""])
 
 

@@ -46,15 +46,20 @@ class Field(NamedTuple):
     standings: dict[str, Standing]
     """How far each is from the highest delivery."""
 
+    def rivals(self) -> list[Alternative]:
+        """Those that may deliver most and come near the highest mean."""
+        enough = _NEAR * self.alternatives[0].delivery.mean
+        return [
+            each for each in self.alternatives if self.standings[each.name].may_be_best and each.delivery.mean >= enough
+        ]
+
+    def choice(self) -> Alternative:
+        """The cheapest of the rivals."""
+        return min(self.rivals(), key=lambda each: (each.cost.mean, -each.delivery.mean))
+
     def answer(self) -> str:
         """Which system, at what cost, how sure."""
-        top = self.alternatives[0]
-        rivals = [
-            each
-            for each in self.alternatives
-            if self.standings[each.name].may_be_best and each.delivery.mean >= _NEAR * top.delivery.mean
-        ]
-        choice = min(rivals, key=lambda each: (each.cost.mean, -each.delivery.mean))
+        top, choice = self.alternatives[0], self.choice()
         where = f"{self.place}: " if self.place else ""
         beside = f", and {choice.out_of_band:,.1f} out of band" if choice.out_of_band else ""
         said = (
@@ -66,24 +71,21 @@ class Field(NamedTuple):
         if len(self.alternatives) == 1:
             return f"{said}."
         if sum(each.may_be_best for each in self.standings.values()) == 1:
-            nearest = min(
-                (self.standings[each.name] for each in self.alternatives[1:]), key=lambda each: (each.near, each.far)
-            )
+            nearest = self.standings[self.alternatives[1].name]
             return (
                 f"{said}; with 95 % confidence all others deliver less, the nearest, {nearest.name}, by "
                 f"{100 * nearest.near:.1f} to {100 * nearest.far:.1f} points."
             )
+        above = "" if choice is top else f" ({top.name}, {_percent(top.delivery)}, at {top.cost.brief(1)})"
         far = 100 * self.standings[choice.name].far
         return (
-            f"{said}: the cheapest of {len(rivals)} that come near the highest delivery"
-            f"{'' if choice is top else f' ({top.name}, {_percent(top.delivery)}, at {top.cost.brief(1)})'}; "
+            f"{said}: the cheapest of {len(self.rivals())} that come near the highest delivery{above}; "
             f"with 95 % confidence it is at most {far:.1f} points below the best."
         )
 
-    def cheaper(self) -> str:
-        """What less would cost: the rest of the front."""
-        answer = self.answer()
-        rest = [each for each in self.alternatives if each.front and f"{each.name} delivers " not in answer]
+    def others(self) -> str:
+        """What more or less would cost: the rest of the front."""
+        rest = [each for each in self.alternatives if each.front and each is not self.choice()]
         told = [f"{each.name} {100 * each.delivery.mean:.0f} % at {each.cost.mean:,.1f}" for each in rest]
         return f"Also on the front: {'; '.join(told)}." if told else ""
 

@@ -74,3 +74,15 @@ METRICS = {
         Metric("brokers", "brokers", digits=1, heading="bro-\nkers"),
     )
 }
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that fits.
+
+    >>> duration(5400), duration(90), duration(7 * 86400)
+    ('90.0 min', '90.0 s', '7.0 d')
+    """
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"

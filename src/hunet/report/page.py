@@ -16,7 +16,7 @@ from hunet.report.chart import latex as _latex
 from hunet.report.chart import write_rows
 from hunet.report.comparison import Standing, compare_with_best
 from hunet.report.field import Field, by_repetition, ceiling_of, fields_of
-from hunet.report.html import facts, write_page
+from hunet.report.html import facts, table, write_page
 from hunet.report.study import REPORTED, StudyResults
 from hunet.report.study_figures import draw_fields, study_figures, write_figures
 
@@ -49,13 +49,13 @@ def write_report(
     *,
     crowds: Sequence[Crowd] = (),
     units: Mapping[str, str] | None = None,
-    head: Sequence[str] = (),
+    head: str = "",
     paper: Paper | None = None,
 ) -> Path:
     """Write a study's report; returns its path. Figures and their data go to a folder ``report`` beside the study.
 
     ``crowds`` are the contacts that the study was on, as far as they are known; ``units`` has the units of its axes.
-    ``head`` are parts of the page that take the place of its answer.
+    ``head`` is a part of the page that takes the place of its answer.
     """
     folder, title = study.folder, study.folder.absolute().name
     fields = fields_of(study)
@@ -63,7 +63,7 @@ def write_report(
     _write_csv(folder / "report" / "differences.csv", compared)
     parts = [
         f"<h1>{escape(title)}</h1>",
-        *(head or _answer(fields, folder / "report")),
+        head or "\n".join(_answer(fields, folder / "report")),
         "<h2>Results</h2>",
         results.html(),
         f"<p>Highest delivery first; mean ± half of the 95 % confidence interval.{_about_brokers(study)}</p>",
@@ -79,7 +79,7 @@ def write_report(
     if latex is not None:
         tables = [results, *(each.table() for each in compared)]
         with file_in_place(latex) as place:
-            place.write_text("\n".join(table.latex() for table in tables), encoding="utf-8")
+            place.write_text("\n".join(each.latex() for each in tables), encoding="utf-8")
     if paper is not None:
         write_figures(study, fields, paper.folder, paper.style, units or {})
     return out or folder / "report.html"
@@ -92,7 +92,7 @@ def _answer(fields: Sequence[Field], folder: Path) -> Iterator[str]:
         return
     for field in fields[:_MOST_ANSWERS]:
         yield f"<p class=answer>{escape(field.answer())}</p>"
-        if len(fields) == 1 and (rest := field.cheaper()):
+        if len(fields) == 1 and (rest := field.others()):
             yield f"<p>{escape(rest)}</p>"
     if len(fields) > _MOST_ANSWERS:
         yield f"<p>{len(fields) - _MOST_ANSWERS} more surroundings are in the tables.</p>"
@@ -119,17 +119,7 @@ class _Table(NamedTuple):
     """Cells (row, column) printed in bold."""
 
     def html(self) -> str:
-        top = "".join(f"<th>{escape(title)}</th>" for title in self.head)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td><b>{escape(cell)}</b></td>" if (number, place) in self.strong else f"<td>{escape(cell)}</td>"
-                for place, cell in enumerate(line)
-            )
-            + "</tr>"
-            for number, line in enumerate(self.lines)
-        )
-        return f"<div class=wide><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+        return table(self.head, self.lines, self.strong)
 
     def latex(self) -> str:
         rows = [" & ".join(map(_latex, self.head)) + r" \\", r"\hline"]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hunet.model.intervals import Interval
-from hunet.report.metrics import METRICS, Metric
+from hunet.report.metrics import METRICS, Metric, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,50 +91,31 @@ def print_comparison(points: list[dict[str, Any]], title: str) -> None:
     print_study(sorted(points, key=lambda point: -(point["delivery_ratio_mean"] or 0.0)), title)
 
 
-_SHOWN_CANDIDATES = 12
-
-
 def print_advice(advice: Advice, cost: str) -> None:
     """What to use for a goal, how sure that is, and what the others would cost."""
-    goal, best, other = advice.goal, advice.best, advice.runner_up
+    from hunet.report.advice import advice_text, shown
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("", overflow="fold")
-    for heading in ("in time %", goal.cost, "reaches\nthe goal", "cheapest\nthat does"):
+    for heading in ("in time %", advice.goal.cost, "reaches\nthe goal", "cheapest\nthat does"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for each in advice.candidates[:_SHOWN_CANDIDATES]:
+    told = shown(advice)
+    for each in told:
         shares = (f"{100 * share:.0f} %" for share in (each.meets, each.wins))
         table.add_row(each.name, _spread(each.ratio, 0.01), _spread(each.cost, 1.0), *shares)
     console = Console(highlight=False)
     console.print(table)
-    left = len(advice.candidates) - _SHOWN_CANDIDATES
+    left = len(advice.candidates) - len(told)
     console.print(
-        f"{goal.cost}: {cost}; mean ± half of the 95 % confidence interval;\n"
+        f"{advice.goal.cost}: {cost}; mean ± half of the 95 % confidence interval;\n"
         f"the last two columns: how probable that is, after {advice.repetitions} runs"
         + (f"; {left} more candidates are in the report" if left > 0 else ""),
         style="dim",
     )
-    wanted = f"{100 * goal.ratio:g} % within {_duration(goal.within)}"
-    bound = f"Contacts allow {100 * advice.bound.mean:.1f} % within that delay at best."
-    if best is None:
-        nearest = max(advice.candidates, key=lambda each: each.ratio.mean)
-        possible = advice.bound.mean >= goal.ratio
-        console.print(
-            f"[bold]Nothing reaches {wanted}.[/bold] {bound} "
-            f"Nearest: {nearest.name}, {100 * nearest.ratio.mean:.1f} %. "
-            + ("Try more room or other settings." if possible else "Ask for less, or for a longer delay."),
-            soft_wrap=True,
-        )
-        return
-    console.print(
-        f"For {wanted} use [bold]{best.name}[/bold]: "
-        f"{100 * best.ratio.mean:.1f} % in time at {best.cost.text(1)} {cost}. "
-        f"That it reaches the goal is {100 * best.meets:.0f} % sure"
-        + ("" if advice.sure else f" (not the {100 * goal.confidence:g} % that were asked for: add runs)")
-        + f", that it is the cheapest that does {100 * best.wins:.0f} %. {bound}",
-        soft_wrap=True,
-    )
-    if other is not None:
-        console.print(f"Runner-up of another kind: {other.name}, at {other.cost.text(1)}.", soft_wrap=True)
+    answer, *rest = advice_text(advice, cost)
+    console.print(answer, style="bold", soft_wrap=True)
+    for text in rest:
+        console.print(text, soft_wrap=True)
 
 
 def _is_metric(name: str) -> bool:
@@ -182,12 +163,12 @@ def _fitting(
     columns: list[_Column], labels: list[str], rows: list[tuple[list[str], dict[str, Interval]]], width: int
 ) -> list[list[_Column]]:
     """The columns in as many tables as a terminal needs: nothing is cut off."""
-    names = [max(map(len, (label, *(row[0][place] for row in rows)))) + 1 for place, label in enumerate(labels)]
-    room = width - 2 - min(sum(names), width // 2)  # the table's edges take two
+    names = [max(map(len, (label, *(row[0][place] for row in rows)))) + 2 for place, label in enumerate(labels)]
+    room = width - 2 - min(sum(names), width // 2)  # the edges take two, as every column does
     parts: list[list[_Column]] = [[]]
     left = room
     for heading, cells in columns:
-        needed = max(map(len, (*heading.split("\n"), *cells))) + 1
+        needed = max(map(len, (*heading.split("\n"), *cells))) + 2
         if needed > left and parts[-1]:
             parts.append([])
             left = room
@@ -212,14 +193,7 @@ def _text(metric: Metric, value: float | None) -> str:
     if value is None:
         return "–"
     if metric.kind == "seconds":
-        return _duration(value)
+        return duration(value)
     if metric.kind == "ratio":
         return f"{value:.3f}"
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.2f}"
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"

@@ -26,20 +26,13 @@ SYSTEM = System(
 
 
 def settings(scales: Scales) -> list[Setting]:
-    """What is known of meetings shall halve within the delay; nothing else here is a time.
+    """What PRoPHET knows of a meeting shall halve within the delay: 0.98 does after 34 units of time.
 
-    0.98 is halved after 34 units of time, 0.999 after 693. A familiar peer, and a window of ranks, are as for the
-    Socio-Aware Overlay: a sixteenth of the trace. MaxProp without limits of links and buffers sends what push does.
+    A familiar peer, and a window of ranks, are as for the Socio-Aware Overlay: a sixteenth of the trace. PRoPHETv2 is
+    left out for being much like PRoPHET; MaxProp because without limits of links and storage it sends what push does.
     """
     part = rounded(scales.span / 16)
     return [
-        Setting("PRoPHET", "prophet", {"time_unit": rounded(scales.within / 34)}),
-        Setting(
-            "PRoPHETv2",
-            "prophet-v2",
-            {"time_unit": rounded(scales.within / 693), "typical_interval": rounded(scales.within / 4)},
-        ),
-        Setting("BUBBLE Rap", "bubble-rap", {"threshold": part, "window": part}),
         Setting("push", "push", {}, "quick"),
         Setting("pull", "pull", {}, "quick"),
         Setting("pull from anyone", "pull", {"from_anyone": True}, "quick"),
@@ -52,4 +45,6 @@ def settings(scales: Scales) -> list[Setting]:
             )
             for copies in (2, 4, 8, 16, 32)
         ),
+        Setting("PRoPHET", "prophet", {"time_unit": rounded(scales.within / 34)}),
+        Setting("BUBBLE Rap", "bubble-rap", {"threshold": part, "window": part}),
     ]
