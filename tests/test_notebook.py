@@ -80,7 +80,7 @@ def test_run_takes_a_file_and_parameters_of_a_workload(crowd: Contacts, tmp_path
 
 def test_a_study_shows_itself(study: Study) -> None:
     assert repr(study) == "Study(12 runs: push, spray-and-wait)"
-    shown(study._repr_html_(), "<table>", "push, ttl 100", "spray-and-wait, ttl 300")
+    shown(study._repr_html_(), "<table", "push, ttl 100", "spray-and-wait, ttl 300")
     assert study.table["protocol"].value_counts().to_dict() == {"push": 2, "spray-and-wait": 2}
     assert len(study.runs) == 12
     assert study.failed == []
@@ -137,15 +137,21 @@ def test_advice_shows_itself(crowd: Contacts) -> None:
     assert isinstance(advice, AdviceShown)
     assert advice.best is not None
     assert repr(advice) == f"Advice({advice.best.name})"
-    assert advice.sentence.startswith(f"For 5 % within 300 s use {advice.best.name}: ")
-    shown(advice._repr_html_(), "<table>", advice.best.name)
+    assert advice.text.startswith(f"For 5 % within 5 min use {advice.best.name}: ")
+    shown(advice._repr_html_(), "<table", advice.best.name)
     assert advice.candidates["candidate"].tolist()[0] == advice.best.name
     assert advice.settings is not None
     assert advice.settings.exists()
     assert advice.plot()._repr_png_().startswith(b"\x89PNG")
     hopeless = hunet.advise(crowd, 1.0, 1.0, quick=True, runs=2, messages=20, topics=2)
     assert repr(hopeless) == "Advice(nothing reaches the goal)"
-    assert hopeless.sentence.startswith("Nothing reaches 100 % within 1 s.")
+    assert hopeless.text.startswith("Nothing reaches 100 % within 1 s.")
+
+
+@pytest.mark.slow
+def test_advice_has_its_page(crowd: Contacts) -> None:
+    page = hunet.advise(crowd, 0.05, "5min", quick=True, runs=2, messages=20, topics=2).report()
+    assert "For 5 % within 5 min use" in page.path.read_text("utf-8")
 
 
 def test_reprs_are_short(crowd: Contacts) -> None:

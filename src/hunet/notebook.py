@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
 
-    from hunet.pipeline.advice import Advice, Candidate
+    from hunet.advising import Advised
+    from hunet.pipeline.advice import Candidate
     from hunet.report.chart import Chart
     from hunet.report.study import StudyResults
 
@@ -101,6 +102,7 @@ class Study:
 
     def _repr_html_(self) -> str:
         from hunet.report.field import fields_of
+        from hunet.report.html import table
 
         shown = self.results.shown()
         rows = [
@@ -108,7 +110,7 @@ class Study:
             for name, rows in self.results.series().items()
         ]
         said = "".join(f"<p>{escape(field.answer())}</p>" for field in fields_of(self.results)[:3])
-        return said + _table(["", *(metric.title for metric in shown)], rows)
+        return said + table(["", *(metric.title for metric in shown)], rows)
 
     def plot(self, axis: str | None = None, metric: str = "delivery_ratio") -> Plot:
         """A metric along an axis (such as ``"ttl"``), or without one delivery against cost."""
@@ -140,8 +142,9 @@ class Study:
 class AdviceShown:
     """What to use for a crowd, and how sure that is."""
 
-    def __init__(self, advice: Advice, settings: Path | None, study: Study) -> None:
-        self.advice, self.settings, self.study = advice, settings, study
+    def __init__(self, advised: Advised, study: Study, contacts: str) -> None:
+        self.advice, self.settings, self.study = advised.advice, advised.settings, study
+        self._advised, self._contacts = advised, contacts
 
     @property
     def best(self) -> Candidate | None:
@@ -149,16 +152,12 @@ class AdviceShown:
         return self.advice.best
 
     @property
-    def sentence(self) -> str:
+    def text(self) -> str:
         """The advice in words."""
-        goal, best = self.advice.goal, self.advice.best
-        wanted = f"{100 * goal.ratio:g} % within {goal.within:,.0f} s"
-        bound = f"Contacts allow {100 * self.advice.bound.mean:.1f} % at best."
-        if best is None:
-            return f"Nothing reaches {wanted}. {bound}"
-        sure = f"{100 * best.meets:.0f} % sure" + ("" if self.advice.sure else ": more runs are needed")
-        cost = f"{goal.cost} {best.cost.text(1)} per publication"
-        return f"For {wanted} use {best.name}: {100 * best.ratio.mean:.1f} % in time, {cost} ({sure}). {bound}"
+        from hunet.pipeline.advice import COSTS
+        from hunet.report.advice import advice_text
+
+        return "\n".join(advice_text(self.advice, COSTS[self.advice.goal.cost][0]))
 
     @property
     def candidates(self) -> pd.DataFrame:
@@ -172,20 +171,24 @@ class AdviceShown:
         return f"Advice({self.best.name if self.best else 'nothing reaches the goal'})"
 
     def _repr_html_(self) -> str:
+        from hunet.report.html import table
+
         rows = [
             [each.name, each.ratio.brief(3), each.cost.brief(1), f"{each.meets:.0%}", f"{each.wins:.0%}"]
             for each in self.advice.candidates
         ]
         heads = ["", "in time", self.advice.goal.cost, "reaches the goal", "cheapest that does"]
-        return f"<p>{escape(self.sentence)}</p>{_table(heads, rows)}"
+        return "".join(f"<p>{escape(line)}</p>" for line in self.text.splitlines()) + table(heads, rows)
 
     def plot(self) -> Plot:
         """Delivery against cost of all candidates, with what was asked for."""
         return _field_plot(self.study.results, self.advice.goal.ratio)
 
-    def report(self, out: Path | str | None = None, contacts: Sequence[str | Path] = ()) -> Report:
-        """Write the page of all candidates."""
-        return self.study.report(out, contacts)
+    def report(self) -> Report:
+        """Write the page of the advice, as ``hunet advise`` does."""
+        from hunet.reporting import make_advice_page
+
+        return Report(make_advice_page(self._advised, self.study.folder, self._contacts), self.study.results)
 
 
 def study(
@@ -244,7 +247,7 @@ def advise(
     delay = duration("within", within) if isinstance(within, str) else float(within)
     goal = Goal(ratio, delay, cost, confidence)  # type: ignore[arg-type]
     found = ask(file, goal, folder, start=_starter(spark), here=not spark, **more)
-    return AdviceShown(found.advice, found.settings, Study(folder, found.failed, scratch))
+    return AdviceShown(found, Study(folder, found.failed, scratch), file)
 
 
 def report(folder: Path | str | Study, out: Path | str | None = None, contacts: Sequence[str | Path] = ()) -> Report:
@@ -304,9 +307,3 @@ def _field_plot(results: StudyResults, goal: float | None = None) -> Plot:
     plot, panel = Plot.empty()
     charts[0]._replace(goal=goal).draw(panel)
     return plot
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(each)}</th>" for each in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
-    return f"<table><tr>{top}</tr>{body}</table>"
