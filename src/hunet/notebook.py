@@ -54,8 +54,8 @@ class _Scratch:
 class Report:
     """A page that was written, with the field of its study."""
 
-    def __init__(self, path: Path, results: StudyResults) -> None:
-        self.path, self._results = path, results
+    def __init__(self, path: Path, study: Study) -> None:
+        self.path, self.study = path, study
 
     def __repr__(self) -> str:
         return f"Report({self.path})"
@@ -66,7 +66,7 @@ class Report:
 
     def plot(self) -> Plot:
         """Delivery against cost, with the bound and the Pareto front."""
-        return _field_plot(self._results)
+        return self.study.plot()
 
 
 class Study:
@@ -136,7 +136,7 @@ class Study:
 
     def report(self, out: Path | str | None = None, contacts: Sequence[str | Path] = ()) -> Report:
         """Write the study's page; see :func:`report`."""
-        return report(self.folder, out, contacts)
+        return report(self, out, contacts)
 
 
 class AdviceShown:
@@ -188,7 +188,7 @@ class AdviceShown:
         """Write the page of the advice, as ``hunet advise`` does."""
         from hunet.reporting import make_advice_page
 
-        return Report(make_advice_page(self._advised, self.study.folder, self._contacts), self.study.results)
+        return Report(make_advice_page(self._advised, self.study.folder, self._contacts), self.study)
 
 
 def study(
@@ -252,12 +252,11 @@ def advise(
 
 def report(folder: Path | str | Study, out: Path | str | None = None, contacts: Sequence[str | Path] = ()) -> Report:
     """Write a study as one page that works offline, as ``hunet report`` does; ``contacts`` are traces to be drawn."""
-    from hunet.report.study import StudyResults
     from hunet.reporting import make_report
 
-    place = folder.folder if isinstance(folder, Study) else Path(folder)
-    page, _ = make_report(place, None if out is None else Path(out), contacts=contacts)
-    return Report(page, StudyResults(place))
+    study = folder if isinstance(folder, Study) else Study(Path(folder))
+    page, _ = make_report(study.folder, None if out is None else Path(out), contacts=contacts)
+    return Report(page, study)
 
 
 def _done(plan: Any, folder: Path, spark: Any, progress: Callable[[int, int], None] | None) -> list[str]:
