@@ -17,9 +17,9 @@ from time import process_time
 from typing import Any
 
 from hunet import make_world, read_contacts
-from hunet.protocols.local_community import DetectionParameters
 from hunet.report.runs import Studies, tables_of
 from hunet.systems.socio_aware_overlay.detection import agreed, detect
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 from hunet.systems.socio_aware_overlay.measures import OVERLAY, communities_of, read, stages
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"

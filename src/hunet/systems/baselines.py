@@ -14,7 +14,7 @@ SYSTEM = System(
         "prophet": "hunet.protocols.prophet:Prophet",
         "prophet-v2": "hunet.protocols.prophet:Prophet2",
         "max-prop": "hunet.protocols.max_prop:MaxProp",
-        "bubble-rap": "hunet.protocols.bubble_rap:BubbleRap",
+        "bubble-rap": "hunet.systems.socio_aware_overlay.bubble_rap:BubbleRap",
     },
     workloads={
         "uniform": "hunet.simulation.workloads:UNIFORM",

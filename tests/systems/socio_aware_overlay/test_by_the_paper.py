@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunet import Crash, Links
-from hunet.protocols.local_community import DetectionParameters
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import SocioAwareOverlay
 from tests.strategies import Crowd, crowd, crowds
 from tests.systems.plain_device import compare

@@ -14,8 +14,8 @@ import pytest
 
 from hunet import Contacts
 from hunet.model import members
-from hunet.protocols.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.detection import detect
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 
 NODES = 8
 RULES = [

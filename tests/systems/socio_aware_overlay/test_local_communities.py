@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import Contacts, HunetError, NodeSet, from_mapping, members
-from hunet.protocols.familiar import FamiliarSet
-from hunet.protocols.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.centrality import betweenness, brokers, closeness, farthest, graph_of
 from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
+from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from tests.strategies import crowds
 
 CONTACTS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 30)), min_size=1, max_size=8)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hunet.model import members
-from hunet.protocols.familiar import FamiliarSet
+from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
 
 
 def familiar_sets(connectivity: Path, threshold: float) -> list[set[int]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hunet.protocols.contract import Demand
-from hunet.protocols.local_community import DetectionParameters, LocalCommunity
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory, Entry
 from hunet.systems.socio_aware_overlay.detection import agreed
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity
 from hunet.systems.socio_aware_overlay.packets import Handed
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import Place
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hunet import Contacts, HunetError, Links, Publication, Subscription, Workload, make_workload, run
 from hunet.model import Catalogue, NodeSet
 from hunet.protocols.codec import decode, encode
-from hunet.protocols.local_community import DetectionParameters
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory, Entry
 from hunet.systems.socio_aware_overlay.detection import detect
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, freeze, with_loners
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 from hunet.systems.socio_aware_overlay.packets import BrokerNews, CommunityNews, Direct, Handed, SubscriptionNews
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import Place
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList

@@ -23,9 +23,9 @@ from hunet.graphs.communities import find_communities
 from hunet.graphs.figures import graph_figures, pair_figures
 from hunet.graphs.pairs import pairs_of
 from hunet.model import about, members
-from hunet.protocols.local_community import DetectionParameters
 from hunet.systems import Analysis
 from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

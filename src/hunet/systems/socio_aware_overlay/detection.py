@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from hunet.model import members
-from hunet.protocols.local_community import DetectionParameters, LocalCommunity
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from hunet.model.community_files import Found, Member
-from hunet.protocols.local_community import DetectionParameters
 from hunet.systems import Finder
 from hunet.systems.socio_aware_overlay.frozen_communities import freeze
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import OverlayParameters
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, NodeSet
     from hunet.model.community_files import Member
-    from hunet.protocols.local_community import DetectionParameters
+    from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 
 Hop = Literal["met", "familiar"]
 """Who is one hop from whom when centralities are computed: all who met, or the familiar."""

@@ -13,10 +13,10 @@ from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, 
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
-from hunet.protocols.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
 from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest, graph_of
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.packets import (
     BrokerNews,
     CommunityNews,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 from hunet.model import ConfigurationError, Publication, Subscription, about
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
-from hunet.protocols.local_community import DetectionParameters
 from hunet.systems.socio_aware_overlay.frozen_communities import detected_communities
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 
 if TYPE_CHECKING:
     from hunet.model import Contacts

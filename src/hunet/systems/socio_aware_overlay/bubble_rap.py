@@ -10,9 +10,10 @@ from a to b
 - elsewhere: if d is in b's community, or b ranks higher than a in the whole network.
 
 a keeps its own copy (BUBBLE-A); with ``handover`` it lets it go once a member of d's community has one (BUBBLE-B).
-Communities are found by devices themselves, by k-CLIQUE or SIMPLE (``local_community``). The rank of a device is how
-many different devices it met in a window of six hours, on average over all windows that are over (C-Window), or in the
-last of them (S-Window); in its community, how many of its members.
+Communities are found by devices themselves, by k-CLIQUE or SIMPLE (``local_community``), as in the Overlay by the same
+authors, whose folder this is in for that. The rank of a device is how many different devices it met in a window of six
+hours, on average over all windows that are over (C-Window), or in the last of them (S-Window); in its community, how
+many of its members.
 
 Where we depart from the paper, and why. Messages have topics, not destinations: the destinations of a message are the
 subscribers of its topic that a device has heard of, and what a device wants is passed on to all. With a topic for each
@@ -26,8 +27,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from hunet.model import MessageSet, Node, NodeSet, Parameters, about, members, without
 from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
-from hunet.protocols.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.protocols.router import DestinationRouter, RouterParameters
+from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 
 if TYPE_CHECKING:
     from random import Random

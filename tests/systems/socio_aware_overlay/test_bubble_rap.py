@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hunet.protocols.bubble_rap import Popularity, Standing
+from hunet.systems.socio_aware_overlay.bubble_rap import Popularity, Standing
 from hunet.testing import Network
 
 RULES: dict[str, Any] = {"threshold": 10.0, "window": 100.0}

@@ -31,7 +31,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NamedTuple
 
 from hunet.model import Node, NodeSet, Parameters, about, members
-from hunet.protocols.familiar import FamiliarSet
+from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
 
 
 class DetectionParameters(Parameters, frozen=True):
