@@ -19,6 +19,7 @@ from rich.text import Text
 
 from hunet import Contacts, write_contacts
 from hunet.cli import app
+from hunet.cli.progress import progress_of_runs
 from hunet.report.metrics import METRICS
 from hunet.report.tables import print_study
 
@@ -80,6 +81,21 @@ def test_tables_are_never_cut(width: int, monkeypatch: pytest.MonkeyPatch, capsy
     for word in ("ered %", "packets", "control", "band MB", "kers"):
         assert word in heads
     assert said.count("socio-aware-overlay") == (2 if width == 60 else 1)
+
+
+def test_a_log_is_told_how_long_the_rest_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 10.0, 40.0, 50.0, 80.0])
+    monkeypatch.setattr("hunet.cli.progress.monotonic", lambda: next(clock))
+    with progress_of_runs("advise", lines=True) as progress:
+        assert progress is not None
+        for done in (6, 9, 10, 13):  # five were there before
+            progress(done, 21)
+    told = ["advise: 9 of 21 runs, about 2.0 min left", "advise: 13 of 21 runs, about 80.0 s left"]
+    assert capsys.readouterr().err.splitlines() == told
+    with progress_of_runs("study") as none:
+        assert none is None
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -58,7 +58,7 @@ def advise(
     from hunet.reporting import make_advice_page
 
     goal = Goal(ratio, duration("--within", within), cost, confidence)  # type: ignore[arg-type]
-    with progress_of_runs("advise") as progress:
+    with progress_of_runs("advise", lines=True) as progress:
         advised = ask(
             contacts,
             goal,

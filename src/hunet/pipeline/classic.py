@@ -234,8 +234,11 @@ def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]
     java_options = [
         f"-Dlog4j2.configurationFile={log.as_uri()} -Dderby.system.home={scratch} -Djava.io.tmpdir={scratch}",
         "-XX:-UsePerfData",
-        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves.
-        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m" if wish.small else "-XX:+UseParallelGC",
+        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves. A large one
+        # may collect garbage for a twentieth of its time before the heap grows: it would else always grow to its limit.
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m"
+        if wish.small
+        else "-XX:+UseParallelGC -XX:GCTimeRatio=19",
     ]
     if archive is not None and archive.exists():
         java_options.append(use_archive(archive))

@@ -7,7 +7,7 @@ comparisons with the best treatment", Journal of the American Statistical Associ
 k - 1 others have t intervals that hold together with 95 % (Bonferroni). An alternative is in question if no other is
 above it for sure, and how far one is from the best is the union of its intervals to those in question. All these
 statements hold together with 95 %, although the data chose whom to compare with. If an alternative is at a ceiling that
-none can pass, in every run, it is known to be the best, and all are compared with it.
+none can pass, in every run, it is taken for the best (push is, by theory), and all are compared with it.
 
 Verdict and interval are one: who may be the best has an interval that begins at 0, all others are worse by more than 0.
 

@@ -70,11 +70,17 @@ class Field(NamedTuple):
             return f"{said}; one run does not tell how sure that is."
         if len(self.alternatives) == 1:
             return f"{said}."
-        if sum(each.may_be_best for each in self.standings.values()) == 1:
+        possible = [each.name for each in self.standings.values() if each.may_be_best and each.name != choice.name]
+        if not possible:
             nearest = self.standings[self.alternatives[1].name]
             return (
                 f"{said}; with 95 % confidence all others deliver less, the nearest, {nearest.name}, by "
                 f"{100 * nearest.near:.1f} to {100 * nearest.far:.1f} points."
+            )
+        if len(self.rivals()) == 1:
+            return (
+                f"{said}; no other comes near, but {choice.delivery.runs} runs vary so much that {', '.join(possible)} "
+                "may be as good: more runs will tell."
             )
         above = "" if choice is top else f" ({top.name}, {_percent(top.delivery)}, at {top.cost.brief(1)})"
         far = 100 * self.standings[choice.name].far

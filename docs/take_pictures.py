@@ -1,4 +1,4 @@
-"""Makes the pictures of the demo's report and of an advice anew: ``.venv/bin/python docs/pictures.py``. Some minutes.
+"""Makes the pictures of the demo's report and of an advice anew, in some minutes: ``python docs/take_pictures.py``.
 
 All that they show is of made-up crowds. Pictures of other pages are taken by their tests (``./run test --pictures``).
 """
