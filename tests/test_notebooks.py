@@ -70,7 +70,7 @@ def test_all_notebooks_are_here_and_hold_no_output() -> None:
 
 def test_your_own_protocol_against_five_systems(tmp_path: Path) -> None:
     said = run("your-own-protocol", tmp_path)
-    assert "shown: Study _repr_html_ | Study(21 runs: __main__:TwoHop, b-sub, socialcast, social-election" in said
+    assert "shown: Study _repr_html_ | Study(14 runs: __main__:TwoHop, b-sub, socialcast, social-election" in said
     assert said.count("shown: Plot _repr_png_") == 2
     assert "Result(__main__:TwoHop, seed 1: delivery ratio 0." in said
 
