@@ -32,6 +32,7 @@ ROOMS = {
     "report": {"model", "graphs"},
     "reporting": {"model", "graphs", "registry", "worlds", "simulation", "pipeline", "report", "advising"},
     "advising": {"model", "pipeline"},
+    "notebook": {"model", "pipeline", "report", "reporting", "advising"},
 }
 """What each room may import. The registry is ``hunet.systems`` itself; no room imports a system by its name."""
 SYSTEMS = ("b_sub", "mops", "social_election", "socialcast", "socio_aware_overlay")

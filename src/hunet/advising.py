@@ -51,18 +51,20 @@ def advise(
     runs: int | None = None,
     quick: bool = False,
     start: Callable[[], SparkSession] | None = None,
+    here: bool = False,
     progress: Callable[[int, int], None] | None = None,
     announce: Callable[[int, float], None] | None = None,
 ) -> Advised:
     """Do the runs that are missing in ``out``, judge all of them, and write the settings of the recommendation.
 
-    ``start`` makes the Spark session, if runs are missing: a local one unless it is given. ``quick`` tries one setting
-    of each protocol. ``progress`` is called now and then with the runs that are done and the runs there are;
-    ``announce`` before all of them, if runs are missing, with their number and the seconds that they may take here.
+    ``start`` makes the Spark session, if runs are missing: a local one unless it is given. With ``here`` runs are done
+    in this process, without Spark. ``quick`` tries one setting of each protocol. ``progress`` is called now and then
+    with the runs that are done and the runs there are; ``announce`` before all of them, if runs are missing, with their
+    number and the seconds that they may take here.
     """
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.storage import is_uri
-    from hunet.pipeline.studies import STUDY_OPTIONS, run_study
+    from hunet.pipeline.studies import STUDY_OPTIONS, run_here, run_study
     from hunet.pipeline.study_results import LocalResults, load_runs
 
     def local() -> SparkSession:
@@ -79,7 +81,8 @@ def advise(
         announce(len(missing), _expected(missing))
     failed = []
     if missing:
-        failed = run_study(begin, study, out, progress).failed
+        done = run_here(study, out, progress) if here else run_study(begin, study, out, progress)
+        failed = done.failed
     else:
         LocalResults(out).begin(study)  # which refuses the results of another study
     advice = judge(load_runs(out, study), study, goal)

@@ -93,7 +93,8 @@ def _units(study: StudyResults) -> dict[str, str]:
         kinds["workload", WORKLOADS[name.get("workload", {}).get("kind", "uniform")].parameters] = None
         if "world" in name["contacts"]:
             kinds["world", WORLDS[name["contacts"]["world"]].parameters] = None
-    return {f"{table}.{each.name}": each.unit for table, kind in kinds for each in describe(kind) if each.unit}
+    units = {f"{table}.{each.name}": each.unit for table, kind in kinds for each in describe(kind) if each.unit}
+    return units | {"storage": "bytes"}
 
 
 def people_of_run(run: Path, named: dict[str, Any], file: Path | None) -> tuple[Contacts, Tracks | None]:

@@ -51,7 +51,7 @@ def advise(
     Example: hunet advise contacts.csv --ratio 0.8 --within 6h --cost forwards
     """
     from hunet.advising import advise as ask
-    from hunet.cli.settings import duration
+    from hunet.model.quantities import duration
     from hunet.pipeline.advice import COSTS, Goal
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS

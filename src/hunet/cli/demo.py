@@ -36,8 +36,8 @@ def demo(
 
     Example: hunet demo --trace contacts.csv --out mine
     """
-    from hunet.cli.settings import duration
     from hunet.model.errors import ConfigurationError
+    from hunet.model.quantities import duration
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
 

@@ -248,8 +248,8 @@ def publish(
     import mimetypes
     from base64 import b64encode
 
-    from hunet.cli.settings import duration
     from hunet.model import ConfigurationError, InputError
+    from hunet.model.quantities import duration
 
     if group and topic and text is None:
         topic, text = None, topic  # the only word is what to say

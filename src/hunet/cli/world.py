@@ -18,6 +18,7 @@ _SUMMARIES = {
     "waypoint": "Random waypoint, from goal to uniform goal (social election).",
     "slaw": "Least-action walks between fractal waypoints (social election).",
     "campus": "Students between classes, dormitories and the library (MOPS).",
+    "clusters": "Walkers in disks, and ferries between them (The ONE).",
 }
 
 Seed = Annotated[

@@ -13,13 +13,14 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from hunet.pipeline.session import ATTEMPTS, cores, scratch_folder, spark_errors
 from hunet.pipeline.study_files import WORLDS, send_files, unpacked
 from hunet.pipeline.study_plan import Run, Study
-from hunet.pipeline.study_results import results_at
+from hunet.pipeline.study_results import LocalResults, results_at
 from hunet.pipeline.study_run import Outcome, given_up, outcome_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["STUDY_OPTIONS", "StudyDone", "run_study"]
+__all__ = ["STUDY_OPTIONS", "StudyDone", "run_here", "run_study"]
 
 STUDY_OPTIONS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Java does little in a study; compiling it well would take processor time from the simulations."""
@@ -83,6 +84,24 @@ def run_study(
                     progress(skipped + many, len(runs))
         results.flush()
         return StudyDone(len(runs), skipped, sorted(failed), results.summarise(study))
+
+
+def run_here(study: Study, folder: Path, progress: Callable[[int, int], None] | None = None) -> StudyDone:
+    """The same in this process, run after run, without Spark: for what is small, such as in a notebook."""
+    results = LocalResults(folder)
+    there = results.begin(study)
+    runs = study.runs()
+    waiting = [run for run in runs if run.key not in there]
+    failed = []
+    with TemporaryDirectory(prefix="hunet-worlds-") as worlds:
+        for many, run in enumerate(waiting, len(runs) - len(waiting) + 1):
+            outcome = outcome_of(run, Path(), Path(worlds))
+            results.add(outcome)
+            if outcome.error is not None:
+                failed.append(f"{outcome.key}: {outcome.error}")
+            if progress is not None:
+                progress(many, len(runs))
+    return StudyDone(len(runs), len(runs) - len(waiting), sorted(failed), results.summarise(study))
 
 
 def _outcomes(start: Callable[[], SparkSession], waiting: list[Run]) -> Generator[Outcome]:

@@ -240,6 +240,9 @@ class _Registry(Mapping[str, T]):
     def __contains__(self, name: object) -> bool:
         return name in self._homes
 
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {', '.join(self)}>"
+
 
 @cache
 def _homes(kind: str) -> dict[str, str]:
