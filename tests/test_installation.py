@@ -79,7 +79,7 @@ def test_a_command_that_misses_a_part_says_so_in_one_line(words: str, needs: str
 
 
 def test_other_modules_that_are_missing_are_not_hidden() -> None:
-    code = "import sys, hunet.cli; hunet.cli.app = lambda: __import__('nowhere'); hunet.cli.main()"
+    code = "import hunet.cli as c; c._hide_types_of_flags = lambda _: __import__('nowhere'); c.main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "No module named 'nowhere'" in done.stderr
 

@@ -248,8 +248,8 @@ def publish(
     import mimetypes
     from base64 import b64encode
 
-    from hunet.cli.settings import duration
     from hunet.model import ConfigurationError, InputError
+    from hunet.model.quantities import duration
 
     if group and topic and text is None:
         topic, text = None, topic  # the only word is what to say
@@ -360,6 +360,7 @@ def status(
     rows |= {f"{radio} {key}": value for radio, about in found["radios"].items() for key, value in about.items()}
     rows |= found["counters"]
     rows["subscriptions"] = ", ".join(found["subscriptions"]) or "none"
+    rows["role"] = found["role"] or "none"
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 
