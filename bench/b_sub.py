@@ -62,9 +62,9 @@ def operations() -> None:
         "size on the wire": lambda: wire_size(mine.counters),
         "a greeting": lambda: Filters(b"", mine.counters),
     }
-    print("operation                  microseconds")
+    print("| operation | microseconds |\n|---|---|")
     for name, call in cases.items():
-        print(f"{name:<26} {best(lambda call=call: [call() for _ in range(2000)]) / 2000 * 1e6:12.2f}")  # type: ignore[misc]
+        print(f"| {name} | {best(lambda call=call: [call() for _ in range(2000)]) / 2000 * 1e6:.2f} |")  # type: ignore[misc]
 
 
 def runs(contacts: Contacts, yardstick: Path | None) -> None:
@@ -73,11 +73,11 @@ def runs(contacts: Contacts, yardstick: Path | None) -> None:
     many = len(workload.publications)
     bare = {count: best(replay(contacts, count, yardstick)) for count in (1000, many)}
     print(f"\n{contacts}, {many} messages; bare replay: " + ", ".join(f"{s:.3f} s ({n})" for n, s in bare.items()))
-    print("protocol        seconds   bare replays of 1,000 messages   of as many")
+    print("\n| protocol | CPU s | bare replays of 1,000 messages | of as many |\n|---|---|---|---|")
     for protocol, cycle in (("b-sub", 16), ("b-sub", 256), ("b-sub", 4096), ("b-sub-p", 256), ("b-sub-pull", 256)):
         spent = best(lambda p=protocol, c=cycle: run(contacts, workload, p, decay_cycle=float(c)))  # type: ignore[misc]
         label = f"{protocol} {cycle} s"
-        print(f"{label:<15} {spent:7.2f} {spent / bare[1000]:32.0f} {spent / bare[many]:12.1f}")
+        print(f"| {label} | {spent:.2f} | {spent / bare[1000]:.0f} | {spent / bare[many]:.1f} |")
 
 
 def replay(contacts: Contacts, messages: int, yardstick: Path | None) -> Callable[[], object]:

@@ -53,12 +53,12 @@ def bare_replay(
     return arrivals
 
 
-def crowd(contacts: int, nodes: int = 400, seed: int = 1) -> Contacts:
-    """A made-up crowd: pairs drawn at random, exponential lengths, the same density whatever the number."""
+def crowd(contacts: int, nodes: int = 400, seed: int = 1, span: float | None = None) -> Contacts:
+    """A made-up crowd: pairs drawn at random, exponential lengths; one begins each second, or all within a span."""
     rng = np.random.default_rng(seed)
     a = rng.integers(nodes, size=contacts)
     b = (a + 1 + rng.integers(nodes - 1, size=contacts)) % nodes
-    start = np.sort(rng.uniform(0, contacts, contacts))
+    start = np.sort(rng.uniform(0, span or contacts, contacts))
     return Contacts.from_arrays([str(n) for n in range(nodes)], a, b, start, start + rng.exponential(30, contacts))
 
 

@@ -43,13 +43,13 @@ def speed(trace: Path | None, duration: float) -> None:
     """Seconds of processor time for detection by every device over a whole trace, or a world of this duration."""
     contacts = read_contacts(trace) if trace else make_world("community", seed=1, duration=duration)
     longest = float((contacts.end - contacts.start).sum()) / len(contacts.names)
-    print(f"{contacts}\nalgorithm   threshold (s)   seconds   communities")
+    print(f"{contacts}\n\n| algorithm | threshold (s) | CPU s | communities |\n|---|---|---|---|")
     for algorithm in ("simple", "k-clique"):
         for threshold in (50_000.0, 150_000.0, 250_000.0) if trace else (longest / 100, longest / 10):
             began = process_time()
             devices = detect(contacts, DetectionParameters(algorithm=algorithm, threshold=threshold))
             spent = process_time() - began
-            print(f"{algorithm:<11} {threshold:13,.0f} {spent:9.2f}   {len(agreed([d.nodes for d in devices]))}")
+            print(f"| {algorithm} | {threshold:,.0f} | {spent:.2f} | {len(agreed([d.nodes for d in devices]))} |")
 
 
 def draw(results: Path, folder: Path) -> None:

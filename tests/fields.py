@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def fields(thing: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots and of msgspec structs included."""
-    names = list(getattr(type(thing), "__struct_fields__", ()))
+    """The attributes of an object, those in slots, of msgspec structs and of compiled classes included."""
+    names = [*getattr(type(thing), "__struct_fields__", ()), *getattr(type(thing), "__mypyc_attrs__", ())]
     for kind in type(thing).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         names += [slots] if isinstance(slots, str) else slots

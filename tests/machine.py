@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import sysconfig
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -28,6 +29,7 @@ REMEDIES = {
     "the folder /proc": "use Linux",
     "a package index": "let pip reach one",
     "LaTeX with pgfplots": "apt install texlive-pictures",
+    "a C compiler": "apt install gcc python3-dev",
 }
 """What tests may need beyond the packages that ``./run setup`` installs, and how to get it."""
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -42,6 +44,13 @@ def _lacks(what: str) -> NoReturn:
 def needs_shared() -> Path:
     """The folder of real traces and of other programs' answers."""
     return SHARED if (SHARED / "traces").is_dir() else _lacks("the real traces")
+
+
+def needs_compiler() -> None:
+    """The compiler that extensions of this Python are built with, and Python's headers."""
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    if not shutil.which(compiler) or not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        _lacks("a C compiler")
 
 
 def needs_browser() -> tuple[str, str]:

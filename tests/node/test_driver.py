@@ -171,7 +171,7 @@ LEARNT: dict[str, tuple[str, ...]] = {
     "bubble-rap": ("popularity", "view.familiar", "wants"),
     "socialcast": ("utilities", "copies", "forecasts.topics"),
     "socialcast-random": ("copies", "forecasts.topics"),
-    "socio-aware-overlay": ("seen", "view.familiar", "subscriptions", "_heard"),
+    "socio-aware-overlay": ("seen", "view.familiar", "subscriptions", "_subscriptions_heard"),
     "b-sub": ("relay.counters", "marks"),
     "b-sub-p": ("relay.counters", "marks"),
     "b-sub-push": ("relay.counters", "seen"),

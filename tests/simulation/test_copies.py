@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hunet import Publication, Workload
-from hunet.simulation.metrics import copies
+import numpy as np
+
+from hunet.simulation.copies import copies
 from hunet.simulation.record import Record
 
 
@@ -21,8 +22,7 @@ def record(*events: tuple[float, str, int, int]) -> Record:
 
 def held(found: Record, ttl: float | None = None, end: float = 100.0) -> list[tuple[int, int, float, float, str]]:
     """(node, message, from, until, why not longer), in the order in which copies were stored."""
-    workload = Workload.of([Publication("m", 0.0, 0, "x", 10, ttl), Publication("n", 0.0, 0, "x", 10, None)], [])
-    table = copies(found, workload, 3, end)
+    table = copies(found, np.array([np.inf if ttl is None else ttl, np.inf]), 3, end)
     names = [*found.reasons, "stayed"]
     rows = zip(*(getattr(table, f).tolist() for f in ("node", "publication", "start", "end", "reason")), strict=True)
     return [(node, message, start, until, names[reason]) for node, message, start, until, reason in rows]

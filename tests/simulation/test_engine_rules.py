@@ -11,7 +11,7 @@ import pytest
 from hunet import Contacts, Links, Publication, Subscription, Workload, run
 from hunet.model import Message, Node, Topic
 from hunet.protocols import Control, Data, Protocol
-from hunet.simulation.metrics import _nth
+from hunet.simulation.copies import _nth
 from hunet.testing import Network, Pair
 from tests.simulation.test_engine import Diary, Word
 

@@ -271,7 +271,12 @@ def contacts_from_arrow(table: pa.Table, **said: Any) -> Contacts:
     """A contact table from Arrow's columns a, b, start, end; ``said`` may have nodes, span, origin and about."""
     import pyarrow as pa
 
-    columns = [table.column(name).cast(pa.string() if name in "ab" else pa.float64()) for name in _COLUMNS]
+    names = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
+    columns = []
+    for name in _COLUMNS:
+        column = table.column(name)
+        known = names if name in "ab" else (pa.float64(),)
+        columns.append(column if column.type in known else column.cast(known[0]))  # a cast takes half a second to load
     return _from_columns(*columns, **said)
 
 
@@ -281,7 +286,7 @@ def _read_parts(path: Path, trace: dict[str, Any] | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     if not path.is_dir():
-        return pq.ParquetFile(path).read()
+        return pq.ParquetFile(path, read_dictionary=["a", "b"]).read()
     folders = [path]
     if trace is not None and "batch" in trace:  # it is followed: of a later batch there may be a part
         folders = [each for each in path.glob("batch=*") if int(each.name.partition("=")[2]) <= trace["batch"]]
@@ -290,7 +295,7 @@ def _read_parts(path: Path, trace: dict[str, Any] | None) -> pa.Table:
     parts = sorted(part for folder in folders for part in folder.glob("*.parquet") if part.is_file())
     if not parts:
         raise InputError(path, _NO_TRACE)
-    return pa.concat_tables([pq.ParquetFile(part).read() for part in parts])
+    return pa.concat_tables([pq.ParquetFile(part, read_dictionary=["a", "b"]).read() for part in parts])
 
 
 def _trace_of(path: Path) -> dict[str, Any] | None:
@@ -339,25 +344,55 @@ def _from_columns(
     about: dict[str, Any] | None = None,
 ) -> Contacts:
     """Arrow columns to a table; nodes are numbered in the natural order of their names."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for column, name in ((a, "a"), (b, "b"), (start, "start"), (end, "end")):
         if column.null_count:
+            import pyarrow.compute as pc
+
             raise BadRecordError(pc.index(column.is_null(), True).as_py(), f"'{name}' is missing")
-    # Arrow's own ways from and to Python and NumPy import pandas, which takes longer than all the rest.
-    met = pa.chunked_array([*a.chunks, *b.chunks], pa.string()).combine_chunks().dictionary_encode()
-    spellings = met.dictionary.to_pylist()
-    names = sorted({*spellings, *nodes}, key=natural_order)
+    coded = [[_codes(chunk) for chunk in column.chunks] for column in (a, b)]
+    met = {name for chunks in coded for _, names in chunks for name in names}
+    names = sorted({*met, *nodes}, key=natural_order)
     place = {name: number for number, name in enumerate(names)}
-    numbers = np.array([place[name] for name in spellings], np.int32)[np.from_dlpack(met.indices)]
+
+    def number(chunks: list[tuple[NDArray[np.int32], list[str]]]) -> NDArray[np.int32]:
+        parts = [np.array([place[name] for name in names], np.int32)[codes] for codes, names in chunks if len(codes)]
+        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
     return Contacts.from_arrays(
         names,
-        numbers[: len(a)],
-        numbers[len(a) :],
-        np.from_dlpack(start.combine_chunks()),
-        np.from_dlpack(end.combine_chunks()),
+        number(coded[0]),
+        number(coded[1]),
+        _floats(start),
+        _floats(end),
         span=(span[0], span[1]) if span else None,
         origin=origin,
         about=about,
     )
+
+
+def _codes(chunk: Any) -> tuple[NDArray[np.int32], list[str]]:
+    """A column of names as numbers into a list of those that occur."""
+    import pyarrow as pa
+
+    coded = chunk if isinstance(chunk.type, pa.DictionaryType) else chunk.dictionary_encode()
+    codes = _values(coded.indices, np.int32)
+    names = coded.dictionary.to_pylist()
+    met = np.zeros(len(names), bool)
+    met[codes] = True
+    if not met.all():  # a dictionary may have more than the column
+        codes = (np.cumsum(met, dtype=np.int32) - 1)[codes]
+        names = [name for name, here in zip(names, met.tolist(), strict=True) if here]
+    return codes, names
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    parts = [_values(chunk, np.float64) for chunk in column.chunks]
+    return np.concatenate(parts) if parts else np.empty(0, np.float64)
+
+
+def _values(array: Any, kind: type[Any]) -> NDArray[Any]:
+    """The values of an Arrow array without nulls. Arrow's own way to NumPy loads pandas first."""
+    if not len(array):
+        return np.empty(0, kind)
+    values: NDArray[Any] = np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+    return values

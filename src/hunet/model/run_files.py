@@ -44,7 +44,7 @@ def read_table(table: pa.Table) -> list[Row]:
     for row in rows:
         row |= {column: json.loads(row[column]) for column in _JSON if row.get(column) is not None}
         row["brokers"] = (row.get("role_time") or {}).get("broker")
-        row["forwards"] = row["relayed"] / row["created"] if row.get("created") else None
+        row["forwards"] = row["relayed"] / row["created"] if row.get("created") and "relayed" in row else None
     return rows
 
 

@@ -7,6 +7,7 @@ programs.
 
 from __future__ import annotations
 
+import copyreg
 import io
 import pickle
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,12 @@ class _Writer(pickle.Pickler):
 
     def persistent_id(self, obj: Any) -> str | None:
         return self._names.get(id(obj))
+
+    def reducer_override(self, obj: Any) -> Any:
+        # A class in Python that derives from a compiled one has fields of its own, which the other does not write.
+        if hasattr(type(obj), "__mypyc_attrs__") and getattr(obj, "__dict__", None):
+            return copyreg.__newobj__, (type(obj),), {**obj.__getstate__(), **vars(obj)}  # type: ignore[attr-defined]
+        return NotImplemented
 
 
 class _Reader(pickle.Unpickler):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hunet.model.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from hunet.model.parameters import Parameters
@@ -48,13 +48,18 @@ def values_of_table(path: Path, name: str, table: Any, record: type[Parameters] 
 
 def _records_of(name: str, table: dict[str, Any]) -> list[type[Parameters]]:
     """The parameters that a table of a workload, of links or of a world can have."""
-    from hunet.simulation import Links
     from hunet.systems import WORKLOADS
-    from hunet.worlds import WORLDS
 
     if name == "links":
+        from hunet.simulation import Links
+
         return [Links]
-    kinds, kind = (WORLDS, table["name"]) if name == "world" else (WORKLOADS, table.get("kind", "uniform"))
+    kinds: Mapping[str, Any] = WORKLOADS
+    kind = table.get("kind", "uniform")
+    if name == "world":
+        from hunet.worlds import WORLDS
+
+        kinds, kind = WORLDS, table["name"]
     named = map(str, kind if isinstance(kind, list) else [kind])
     return [kinds[each].parameters for each in named if each in kinds]
 

@@ -11,11 +11,12 @@ dropped messages back would let a small network drop the same messages for ever 
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, about, members, without
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.packets import Carried, Have, Interests, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,42 +43,6 @@ class BufferParameters(Parameters, frozen=True):
     evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
 
 
-class Seen(Control, frozen=True, gc=False):
-    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * self.messages.bit_count()
-
-
-class Have(Control, frozen=True, gc=False):
-    """Messages that the sender has just received, told to those who are listening already."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * len(members(self.messages))
-
-
-class Interests(Control, frozen=True, gc=False):
-    """The sender's own topics, in sorted order, all of them."""
-
-    topics: tuple[Topic, ...]
-
-    @property
-    def size(self) -> int:
-        return sum(len(topic.encode()) for topic in self.topics)
-
-
-class Carried(Data, frozen=True, gc=False):
-    """Messages with the number of transmissions behind each, this one included; highest number first."""
-
-    hops: PerMessage
-
-
 class Carrier(Protocol):
     """A device that stores, remembers and delivers; ``offers`` decides what a neighbour may get."""
 
@@ -85,10 +50,12 @@ class Carrier(Protocol):
     tells_interests: ClassVar[bool] = True
     """Whether neighbours learn this device's topics."""
 
-    def __init__(self, node: Node, parameters: BufferParameters, driver: Driver, rng: Random) -> None:
+    def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.buffer = Buffer(driver, parameters.buffer, RANKINGS[parameters.evict])
         self.seen: MessageSet = 0
+        """What has come here and has not expired."""
+        self._dead: MessageSet = 0
         self.delivered: MessageSet = 0
         self.hops = array("H")
         """For each message that has come here, by number: how many transmissions it took."""
@@ -107,6 +74,10 @@ class Carrier(Protocol):
     def offers(self, peer: Node, now: float) -> MessageSet:
         """The messages that this neighbour may get, without regard to what it has already seen."""
         raise NotImplementedError
+
+    def lacking(self, peer: Node, known: MessageSet, now: float) -> MessageSet:
+        """The messages that this neighbour may get and does not know; of them those that go first."""
+        return without(self.offers(peer, now), known)
 
     def packet(self, messages: MessageSet, peer: Node) -> Data:  # noqa: ARG002
         """The packet that takes messages to a neighbour."""
@@ -135,6 +106,8 @@ class Carrier(Protocol):
     # The contract -------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+        if self.driver.messages.dead(now) is not self._dead:
+            self._forget_the_dead(now)
         if not self._greeting:  # it stays the same until this device sees or wants something new
             self._greeting = self.greeting()
         return self._greeting
@@ -161,7 +134,7 @@ class Carrier(Protocol):
         if isinstance(packet, Seen):
             self.known[peer] = packet.messages
             # Most who meet have met the same messages: nothing to offer, and one comparison says so.
-            if packet.messages != self.seen and without(self.offers(peer, now), packet.messages):
+            if packet.messages != self.seen and self.lacking(peer, packet.messages, now):
                 self.driver.wake(peer)
         elif isinstance(packet, Have):
             if peer in self.known:
@@ -177,7 +150,7 @@ class Carrier(Protocol):
         known = self.known.get(peer)
         if known is None:  # it has not greeted yet
             return None
-        offers = without(self.offers(peer, now), known)
+        offers = self.lacking(peer, known, now)
         return self.packet(self.driver.messages.newest(offers, room), peer) if offers else None
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
@@ -201,7 +174,7 @@ class Carrier(Protocol):
         assert isinstance(packet, Carried)
         if peer in self.known:
             self.known[peer] |= packet.messages
-        seen = packet.messages & self.seen
+        seen = packet.messages & (self.seen | self.driver.messages.dead(now))
         new = packet.messages ^ seen if seen else packet.messages
         if not new:
             return 0
@@ -214,9 +187,6 @@ class Carrier(Protocol):
                 mine[number] = hops
                 if limit is not None and hops >= limit:
                     far |= 1 << number
-        dead = new & self.driver.messages.dead(now)
-        if dead:
-            new ^= dead
         self._deliver(new)
         keep = self.keeps(new, packet)
         if far:
@@ -224,6 +194,13 @@ class Carrier(Protocol):
         if keep:
             self._store(keep, now)
         return new
+
+    def _forget_the_dead(self, now: float) -> None:
+        """Nobody sends what has expired: there is no need to remember, and to tell, that it came."""
+        self._dead = dead = self.driver.messages.dead(now)
+        if self.seen & dead:
+            self.seen = without(self.seen, dead)
+            self._greeting = ()
 
     def _see(self, new: MessageSet) -> None:
         self.seen |= new

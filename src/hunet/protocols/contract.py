@@ -37,9 +37,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing import Protocol as StructuralType
 
-import msgspec
-
-from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Parameters, Topic
+from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Topic
+from hunet.model.parameters import Parameters  # mypyc finds a base class only where it is defined
+from hunet.protocols.packets import ID_BYTES, Control, Data, Packet
 
 if TYPE_CHECKING:
     from random import Random
@@ -58,9 +58,6 @@ __all__ = [
     "Packet",
     "Protocol",
 ]
-
-ID_BYTES = 8
-"""What one message id costs in a control packet."""
 
 
 class Experiment(NamedTuple):
@@ -86,25 +83,6 @@ class Demand(NamedTuple):
     devices: NodeSet = 0
     strength: float = 0.0
     """How firmly it counts on meeting somebody who wants it, in the system's own measure; 0 if it has none."""
-
-
-class Packet(msgspec.Struct, frozen=True, gc=False):
-    """What one device sends to another. Fields are plain data, so that a packet can be logged and sent for real."""
-
-
-class Control(Packet, frozen=True, gc=False):
-    """Knowledge about people: interests, summaries, filters, utilities."""
-
-    @property
-    def size(self) -> int:
-        """Bytes, for the metrics."""
-        raise NotImplementedError
-
-
-class Data(Packet, frozen=True, gc=False):
-    """Messages on their way; their sizes are the driver's to know. Systems add what their copies carry."""
-
-    messages: MessageSet
 
 
 class Logged(NamedTuple):

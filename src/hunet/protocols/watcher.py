@@ -79,5 +79,23 @@ def _passing_on(contract: type, verb: str) -> Callable[..., Any]:
     return pass_on
 
 
-_WatchedProtocol = type("_WatchedProtocol", (_Watched,), {verb: _passing_on(Protocol, verb) for verb in EVENTS})
+def _asking(question: str) -> Callable[..., Any]:
+    def ask(self: _Watched, *arguments: Any) -> Any:
+        return getattr(self._inner, question)(*arguments)
+
+    return ask
+
+
+def _looking_up(name: str) -> property:
+    return property(lambda self: getattr(self._inner, name))
+
+
+# It is a protocol itself, as a compiled engine asks for: so what a protocol has beside events is passed on by name.
+_WatchedProtocol = type(
+    "_WatchedProtocol",
+    (_Watched, Protocol),
+    {name: _looking_up(name) for name in ("Parameters", "exchanges_once", "unnamed", "prepare")}
+    | {question: _asking(question) for question in ("check", "surrender", "circle", "demand", "observations")}
+    | {verb: _passing_on(Protocol, verb) for verb in EVENTS},
+)
 _WatchedDriver = type("_WatchedDriver", (_Watched,), {verb: _passing_on(Driver, verb) for verb in ACTIONS})

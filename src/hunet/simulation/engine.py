@@ -21,10 +21,11 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from hunet.model import Catalogue, Message, MessageSet, Node, Parameters, ProtocolError, Topic, about, members
-from hunet.protocols import Control, Data, Packet, Protocol
+from hunet.model import Catalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
+from hunet.model.parameters import Parameters
+from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
 
 if TYPE_CHECKING:
@@ -39,17 +40,17 @@ MakeProtocol = Callable[[Node, "Driver", int], Protocol]
 class Rank:
     """The order of events at one instant; contacts are usable at both of their ends."""
 
-    RESTART = 0
-    CONTACT_START = 1
-    PHASE = 2
-    SUBSCRIBE = 3
-    PUBLISH = 4
-    ARRIVAL = 5
-    TIMER = 6
-    UNSUBSCRIBE = 7
-    CONTACT_END = 8
-    CRASH = 9
-    LAST = 10
+    RESTART: Final = 0
+    CONTACT_START: Final = 1
+    PHASE: Final = 2
+    SUBSCRIBE: Final = 3
+    PUBLISH: Final = 4
+    ARRIVAL: Final = 5
+    TIMER: Final = 6
+    UNSUBSCRIBE: Final = 7
+    CONTACT_END: Final = 8
+    CRASH: Final = 9
+    LAST: Final = 10
 
 
 class Links(Parameters, frozen=True):
@@ -221,6 +222,7 @@ class Engine:
         self._rng = loss_rng
         self._crashes = crashes
         self._greetings: list[tuple[Control, ...]] = [()] * nodes
+        self._packet_sizes: list[list[int]] = [[] for _ in range(nodes)]
         self._greeting_sizes = [0] * nodes
         self._open: dict[tuple[Node, Node], Link] = {}
         self._sequence = 0
@@ -334,7 +336,7 @@ class Engine:
         observed = self.record.observed
         for protocol in self.protocols:
             for key, value in protocol.observations(now).items():
-                observed[key] = observed.get(key, 0) + value
+                observed[key] = observed.get(key, 0.0) + float(value)  # a compiled protocol counts in floats
 
     # Contacts -----------------------------------------------------------------------------------------------------
 
@@ -377,9 +379,9 @@ class Engine:
         # Devices that have learnt nothing since say the very same thing again: it is measured once.
         said, sizes, record = self._greetings, self._greeting_sizes, self.record
         if greeting is not said[one]:
-            said[one], sizes[one] = greeting, _size_of(greeting)
+            self._measure(one, greeting)
         if answer is not said[two]:
-            said[two], sizes[two] = answer, _size_of(answer)
+            self._measure(two, answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
         loss, luck, waiting = self._loss, self._rng.random, len(self.awake)
@@ -399,6 +401,16 @@ class Engine:
                     self.settle()
         elif len(self.awake) > waiting:
             self._serve_new_link(one, two, waiting)
+
+    def _measure(self, node: Node, greeting: tuple[Control, ...]) -> None:
+        """Note the size of a greeting; of packets that were part of the last one it is known."""
+        last, known = self._greetings[node], self._packet_sizes[node]
+        many = len(last)
+        sizes = [
+            known[place] if place < many and packet is last[place] else packet.size
+            for place, packet in enumerate(greeting)
+        ]
+        self._greetings[node], self._packet_sizes[node], self._greeting_sizes[node] = greeting, sizes, sum(sizes)
 
     def _serve_new_link(self, one: Node, two: Node, waiting: int) -> None:
         """Let the ends of a new link exchange what they have; what they learn waits behind the other starts."""
@@ -586,10 +598,3 @@ class Engine:
         sender, receiver, packet = sent
         if self.devices[receiver].up:
             self.protocols[receiver].receive_out_of_band(sender, packet, self.now)
-
-
-def _size_of(greeting: tuple[Control, ...]) -> int:
-    size = 0
-    for packet in greeting:
-        size += packet.size
-    return size

@@ -15,7 +15,7 @@ import numpy as np
 
 from hunet.model import matching_score, weighted_terms
 from hunet.simulation.bound import earliest_arrivals
-from hunet.simulation.record import Record, columns, spread
+from hunet.simulation.record import Record, columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,17 +46,6 @@ class Deliveries(NamedTuple):
     """Further deliveries of the same at the same node: only a crash, which forgets, can cause them."""
 
 
-class Copies(NamedTuple):
-    """Every copy that was ever stored: where, of what, from when to when, and why it went."""
-
-    node: Ints
-    publication: Ints
-    start: Floats
-    end: Floats
-    reason: Ints
-    """Number in ``Record.reasons``; -1 if it was there to the end of the run, or of its message's life."""
-
-
 def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pairs:
     """Who wanted what, and when each could have had it."""
     nodes = len(contacts.names)
@@ -85,7 +74,7 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pair
     arrived_message, arrived_node, arrived_time = earliest_arrivals(contacts, workload.publications, asked)
     key = publication * nodes + node
     arrival = np.full(len(key), np.inf)
-    place, found = _find(arrived_message * nodes + arrived_node, key)
+    place, found = find(arrived_message * nodes + arrived_node, key)
     arrival[found] = arrived_time[place]
     served = np.maximum(arrival, first)
     served[served > last] = np.inf
@@ -118,38 +107,10 @@ def deliveries(record: Record, nodes: int) -> Deliveries:
     )
 
 
-def copies(record: Record, workload: Workload, nodes: int, end: float) -> Copies:
-    """Match what was stored with what was removed, the n-th with the n-th for each node and publication."""
-    stored_time, stored_node, publication = spread(record.stored, 3, record.stored_messages)
-    removed_time, removed_node, removed_publication, removed_reason = columns(record.removed, 4)
-    stored_key = publication * nodes + stored_node.astype(np.int64)
-    removed_key = (removed_publication * nodes + removed_node).astype(np.int64)
-    expires = np.array([np.inf if p.ttl is None else p.time + p.ttl for p in workload.publications])
-    gone = np.minimum(expires[publication], end) if len(publication) else np.empty(0)
-    reason = np.full(len(gone), -1)
-    if len(removed_key):
-        nth_stored, nth_removed = _nth(stored_key), _nth(removed_key)
-        most = int(max(nth_stored.max(), nth_removed.max())) + 1
-        place, found = _find(removed_key * most + nth_removed, stored_key * most + nth_stored)
-        gone[found], reason[found] = removed_time[place], removed_reason[place]
-    return Copies(stored_node.astype(np.int64), publication, stored_time, gone, reason)
-
-
-def _find(keys: Ints, asked: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def find(keys: Ints, asked: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     """Where each asked key stands among distinct keys, for those that do, and which do."""
     order = np.argsort(keys)
     place = np.searchsorted(keys[order], asked)
     found = place < len(keys)
     found[found] = keys[order[place[found]]] == asked[found]
     return order[place[found]], found
-
-
-def _nth(key: Ints) -> Ints:
-    """How many equal keys stand before each key."""
-    order = np.argsort(key, kind="stable")
-    fresh = np.ones(len(key), bool)
-    fresh[1:] = key[order][1:] != key[order][:-1]
-    first = np.maximum.accumulate(np.where(fresh, np.arange(len(key)), 0))
-    nth = np.empty(len(key), np.int64)
-    nth[order] = np.arange(len(key)) - first
-    return nth

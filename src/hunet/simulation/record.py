@@ -1,10 +1,13 @@
 """What a run leaves behind: everything the metrics are computed from, and nothing a protocol could read.
 
 Rows are appended to flat arrays of doubles (a million rows take 24 to 32 MB) and become columns when the run is over.
+Those that grow with every transmission go to files as columns while a large run lasts: its memory is that of the
+devices.
 """
 
 from __future__ import annotations
 
+import tempfile
 from array import array
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -13,6 +16,36 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+ROOM = 1 << 22
+"""How many messages that changed hands are kept in memory; a run with more keeps them in files."""
+
+
+class Columns:
+    """Columns of numbers in files without names, which are gone when nobody uses them any more."""
+
+    def __init__(self, *kinds: str) -> None:
+        self._kinds = kinds
+        self._files = [tempfile.TemporaryFile() for _ in kinds]  # noqa: SIM115
+
+    def append(self, *columns: NDArray[Any]) -> None:
+        """Write rows behind the others."""
+        for file, kind, column in zip(self._files, self._kinds, columns, strict=True):
+            column.astype(kind, copy=False).tofile(file)
+
+    def read(self) -> list[NDArray[Any]]:
+        """All of them, as arrays whose memory is the file."""
+        for file in self._files:
+            file.flush()
+        return [
+            np.memmap(file, kind, "r") if file.tell() else np.empty(0, kind)
+            for file, kind in zip(self._files, self._kinds, strict=True)
+        ]
+
+    def __del__(self) -> None:
+        for file in self._files:
+            file.close()
 
 
 class Record:
@@ -46,8 +79,42 @@ class Record:
         """Publications whose device was down."""
         self.observed: dict[str, float] = {}
         """What the protocols counted themselves, summed over devices."""
+        self._sent: Columns | None = None
+        self._stored: Columns | None = None
         self.reasons: list[str] = []
         self._reason_numbers: dict[str, int] = {}
+
+    @property
+    def in_files(self) -> bool:
+        """Whether what was sent and stored is in files."""
+        return self._sent is not None
+
+    def spill(self) -> None:
+        """Move what was sent and stored into files, if it is much; there :meth:`copies_at` does not see it."""
+        if len(self.forwarded_messages) + len(self.stored_messages) >= ROOM:
+            self._move_to_files()
+
+    def _move_to_files(self) -> None:
+        if self._sent is None or self._stored is None:
+            self._sent, self._stored = Columns("f8", "i4", "i4", "i4"), Columns("f8", "i4", "i4")
+        self._sent.append(*spread(self.forwards, 4, self.forwarded_messages))
+        self._stored.append(*spread(self.stored, 3, self.stored_messages))
+        self.forwards, self.forwarded_messages = array("d"), array("l")
+        self.stored, self.stored_messages = array("d"), array("l")
+
+    def sent_columns(self) -> list[NDArray[Any]]:
+        """Time, sender, receiver and message of every data packet that arrived, with a row for each message."""
+        if self._sent is None:
+            return spread(self.forwards, 4, self.forwarded_messages)
+        self._move_to_files()
+        return self._sent.read()
+
+    def stored_columns(self) -> list[NDArray[Any]]:
+        """Time, node and message of every copy that was stored."""
+        if self._stored is None:
+            return spread(self.stored, 3, self.stored_messages)
+        self._move_to_files()
+        return self._stored.read()
 
     def copies_at(self, node: int) -> list[int]:
         """The messages of which a device holds a copy now, as far as it has said, or held one until they expired."""
@@ -74,7 +141,29 @@ def columns(rows: array[float], width: int) -> list[NDArray[np.float64]]:
 
 
 def spread(rows: array[float], width: int, messages: array[int]) -> list[NDArray[Any]]:
-    """The columns of rows that end in a number of messages, with a row for each message instead."""
+    """The columns of rows of a time, nodes and a number of messages, with a row for each message instead."""
     *given, many = columns(rows, width)
     numbers = np.frombuffer(messages, np.dtype("l")) if messages else np.empty(0, np.int64)
-    return [*(np.repeat(column, many.astype(np.int64)) for column in given), numbers.astype(np.int64)]
+    time, *nodes = (np.repeat(column, many.astype(np.int64)) for column in given)
+    return [time, *(column.astype(np.int64) for column in nodes), numbers.astype(np.int64)]
+
+
+PIECE = 1 << 22
+"""Rows that are looked at together."""
+
+
+def count(which: NDArray[Any], many: int) -> NDArray[np.int64]:
+    """How often each of so many numbers occurs."""
+    found = np.zeros(many, np.int64)
+    for first in range(0, len(which), PIECE):
+        found += np.bincount(which[first : first + PIECE], minlength=many)
+    return found
+
+
+def so_far(times: NDArray[np.float64], upto: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many of these times are not after each of others, which are in order."""
+    found = np.zeros(len(upto) + 1, np.int64)
+    for first in range(0, len(times), PIECE):
+        place = np.searchsorted(upto, times[first : first + PIECE], side="left")
+        found += np.bincount(place, minlength=len(upto) + 1)
+    return np.cumsum(found[:-1])

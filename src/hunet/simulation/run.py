@@ -136,7 +136,7 @@ def run(
     steps = np.linspace(begin, end, SERIES_STEPS + 1)
     control = play(engine, schedule, steps[1:].tolist(), progress)
     engine.observe(end)
-    return Outcome(name, contacts, workload, engine.record, (begin, end)).result(steps, control)
+    return Outcome(name, contacts, workload, engine.record, (begin, end), steps).result(control)
 
 
 def _refuse_strangers(contacts: Contacts, workload: Workload, crashes: Sequence[Crash]) -> None:

@@ -111,6 +111,8 @@ def play(
             else:
                 schedule.act(engine, x)
         done += _CHUNK
+        if not schedule.crashes:  # a crash asks for the copies that a device holds
+            engine.record.spill()
         if progress:
             progress(min(1.0, done / schedule.size))
     engine.settle()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hunet import Publication
 from hunet.model.randomness import Stream, node_rng
-from hunet.systems.socialcast.socialcast import SocialCastParameters
+from hunet.systems.socialcast.parameters import SocialCastParameters
 from tests.systems.second import Network, alive
 
 

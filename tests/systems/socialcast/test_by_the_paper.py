@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from hunet.systems.socialcast.socialcast import SocialCastParameters
+from hunet.systems.socialcast.parameters import SocialCastParameters
 from tests.strategies import Crowd, crowd, crowds
 from tests.systems.second import compare
 from tests.systems.socialcast.by_the_paper import SocialCast

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hunet.systems.socialcast.kalman import (
     KalmanPredictor,
+    Levels,
     Predictability,
     ScalarKalman,
     limit_gain,
@@ -112,3 +113,26 @@ def test_what_cannot_be_foreseen_is_not_relied_upon() -> None:
     watch = Predictability(window=3, threshold=0.4)
     trusted = [watch.trusted(1.0, guess) for guess in (1.0, 0.0, 0.0, 1.0, 1.0, 1.0)]
     assert trusted == [True, False, False, False, True, True]
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.sets(st.sampled_from("abcd")), st.sampled_from((1, 1, 1, 2, 30, 2000))), max_size=20
+    ),
+    st.sampled_from((0.0, 0.01, 1.0)),
+)
+def test_many_predictors_at_once_forecast_what_each_would_alone(
+    told: list[tuple[bool, set[str], int]], state_noise: float
+) -> None:
+    """New interests now and then, and stretches in which nothing changes: the same numbers, to the last digit."""
+    levels, plain = Levels(state_noise, 1.0), dict[str, ScalarKalman]()
+    for begins, ones, times in told:
+        if begins and len(plain) < 4:
+            name = "abcd"[len(plain)]
+            levels.begin(name)
+            plain[name] = ScalarKalman(state_noise, 1.0)
+        found = levels.update(ones, times)
+        for name, predictor in plain.items():
+            for _ in range(times):
+                predictor.update(1.0 if name in ones else 0.0)
+            assert found.get(name, 0.0) == predictor.forecast

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hunet import Contacts, Publication, Subscription, Workload, run
 from hunet.systems.socialcast.baselines import SocialCastRandom
 from hunet.systems.socialcast.kalman import ScalarKalman
-from hunet.systems.socialcast.socialcast import SocialCast, SocialCastParameters
+from hunet.systems.socialcast.parameters import SocialCastParameters
+from hunet.systems.socialcast.socialcast import SocialCast
 from hunet.systems.socialcast.utility import Forecasts
 
 

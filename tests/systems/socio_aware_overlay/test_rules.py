@@ -81,11 +81,11 @@ def test_what_a_broker_hears_of_strangers_concerns_it_if_they_or_brokers_of_its_
     broker = net[0].protocol
     broker._move(Place(0b0111, 0b0011, 1), 0.0)
     stranger = (5, "news", True, 1.0)
-    assert [broker._concerns(stranger, peer) for peer in (1, 2, 4, 5)] == [True, False, False, True]
-    assert broker._concerns((2, "news", True, 1.0), 4)
+    assert [bool(broker._of_concern([stranger], peer)) for peer in (1, 2, 4, 5)] == [True, False, False, True]
+    assert broker._of_concern([(2, "news", True, 1.0)], 4)
     member = net[2].protocol
     member._move(Place(0b0111, 0b0011, 1), 0.0)
-    assert [member._concerns(stranger, peer) for peer in (0, 5)] == [False, False]
+    assert [bool(member._of_concern([stranger], peer)) for peer in (0, 5)] == [False, False]
 
 
 def test_a_flood_has_what_was_flooded_and_no_more() -> None:
@@ -100,9 +100,9 @@ def test_a_publication_leaves_the_outbox_when_it_is_handed_over_and_is_offered_t
     ann = net[0]
     message = ann.publish("news")
     assert ann.protocol.outbox == message.bit
-    assert ann.protocol.offers(3, 0.0) == 0  # no broker
+    assert ann.protocol.lacking(3, 0, 0.0) == 0  # no broker
     ann.protocol._move(Place(0b0111, 0b0010, 1), 0.0)
-    assert ann.protocol.offers(1, 0.0) == message.bit
+    assert ann.protocol.lacking(1, 0, 0.0) == message.bit
     net[1].protocol._move(Place(0b0111, 0b0010, 1), 0.0)
     ann.protocol.sent(1, Handed(message.bit, (1,), "inject", 0, 0), True, 0.0)
     assert ann.protocol.outbox == 0

@@ -160,6 +160,8 @@ class BSub(Carrier):
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         if now >= self._next_decay:
             self._age(now)
+        if self.driver.messages.dead(now) is not self._dead:
+            self._forget_the_dead(now)
         if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
             greeting = self._greeting = self.greeting()
             if self.watch:

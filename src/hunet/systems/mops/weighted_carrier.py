@@ -8,10 +8,10 @@ While it trains, a device only records contacts: it does not greet. When trainin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, without
-from hunet.protocols.carrier import BufferParameters, Carrier, Seen
+from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class WeightedCarrier(Carrier):
 
     tells_interests: ClassVar[bool] = False
 
-    def __init__(self, node: Node, parameters: BufferParameters, driver: Driver, rng: Random) -> None:
+    def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.wants: dict[Node, Wants] = {}
         """What each neighbour has asked for."""

@@ -15,12 +15,7 @@ another broker (social election, section IV.B). What a message is worth to a nod
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hunet.model import Topic, matching_score, weighted_terms
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Matches = tuple[tuple[float, float], ...]
 """For a message, each subscription that it matches: the score, and when the subscription was registered."""
@@ -34,16 +29,21 @@ class SubscriptionTable:
 
     __slots__ = ("_matches", "_weighted", "times")
 
-    def __init__(self, times: Mapping[Topic, float] | None = None) -> None:
+    def __init__(self, times: dict[Topic, float] | None = None) -> None:
         self.times: dict[Topic, float] = {}
         """Never changed in place: who is told the table, or keeps it, shares this very dictionary."""
         self._weighted: list[Topic] = []
         self._matches: dict[Topic, Matches] = {}
         self.refresh(times or {})
 
-    def refresh(self, told: Mapping[Topic, float]) -> None:
-        """Take over registrations that are new or fresher."""
+    def refresh(self, told: dict[Topic, float]) -> None:
+        """Take over registrations that are new or fresher; nobody may change ``told`` afterwards."""
         times = self.times
+        if not times:
+            self.times = told
+            self._weighted = [topic for topic in told if weighted_terms(topic)]
+            self._matches = {}
+            return
         fresh = {topic: time for topic, time in told.items() if topic not in times or time > times[topic]}
         if fresh:
             self._weighted += [topic for topic in fresh if topic not in times and weighted_terms(topic)]
@@ -66,6 +66,9 @@ class SubscriptionTable:
 
     def matches(self, topic: Topic) -> Matches:
         """The subscriptions that messages of this topic match."""
+        if not self._weighted:  # a plain subscription matches its own topic, fully
+            registered = self.times.get(topic)
+            return () if registered is None else ((1.0, registered),)
         found = self._matches.get(topic)
         if found is None:
             plain = [topic] if topic in self.times else []

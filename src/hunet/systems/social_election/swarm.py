@@ -86,9 +86,8 @@ class Standing(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        names = sum([len(topic.encode()) for topic in self.topics])
-        table = sum([len(topic.encode()) + TIME_BYTES for topic in self.subscriptions])
-        return 1 + names + table + ID_BYTES * self.seen.bit_count()
+        names = len("".join(self.topics).encode()) + len("".join(self.subscriptions).encode())
+        return 1 + names + TIME_BYTES * len(self.subscriptions) + ID_BYTES * self.seen.bit_count()
 
 
 class Dispatch(Data, frozen=True, gc=False):
@@ -117,6 +116,9 @@ class Offer:
         self.entries: list[Entry] = []
 
 
+_NO_SUBSCRIPTIONS = SubscriptionTable()
+
+
 class Link:
     """A neighbour."""
 
@@ -129,7 +131,7 @@ class Link:
         """Whether this device knows its standing."""
         self.role: Role = USER
         self.topics: tuple[Topic, ...] = ()
-        self.table = SubscriptionTable()
+        self.table = _NO_SUBSCRIPTIONS
         """The subscriptions that it stores, as of when the two exchanged them."""
         self.seen: MessageSet = 0
         self.told: set[int] = set()
@@ -157,6 +159,9 @@ class BrokerSwarm(Protocol):
         self.started = 0.0
         self._role_since = 0.0
         self._duty = 0.0
+        self._sorted_topics: tuple[Topic, ...] | None = None
+        self._registered = -inf
+        """When a broker registered its own topics with itself."""
         self._scores: dict[Topic, float] = {}
         self._score = 0.0
         self._brokered = 0
@@ -176,8 +181,9 @@ class BrokerSwarm(Protocol):
         self.role, self._role_since = role, now
         self.driver.role(role)
         # A user forgets foreign subscriptions and keeps its messages; a broker begins with its own (section IV.B).
+        self._registered = -inf
         if role == BROKER:
-            self.table.refresh(self._own(now))
+            self._register_own(now)
         else:
             self.table.drop_before(inf)
         for peer, link in self.links.items():
@@ -192,6 +198,7 @@ class BrokerSwarm(Protocol):
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
         self._scores.clear()
+        self._sorted_topics, self._registered = None, -inf
         if self.role == BROKER:
             self.table.refresh({topic: now})
         self.buffer.expire(now)
@@ -202,6 +209,7 @@ class BrokerSwarm(Protocol):
     def unsubscribe(self, topic: Topic, now: float) -> None:
         super().unsubscribe(topic, now)
         self._scores.clear()
+        self._sorted_topics, self._registered = None, -inf
 
     def publish(self, message: Message, now: float) -> None:
         self.seen |= message.bit
@@ -233,12 +241,13 @@ class BrokerSwarm(Protocol):
 
     def standing(self, other: Role, now: float) -> Standing:
         """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
-        topics = tuple(sorted(self.topics))
+        topics = self._wanted_topics()
+        self.seen = without(self.seen, self.driver.messages.dead(now))  # nobody sends what has expired
         if self.role == other == USER and not self.parameters.direct_delivery:
             return Standing(self.role, topics, {}, 0)
         if self.role == USER:
             return Standing(self.role, topics, self._own(now), self.seen)
-        self.table.refresh(self._own(now))
+        self._register_own(now)
         if self.parameters.forget_after is not None:
             self.table.drop_before(now - self.parameters.forget_after)
         return Standing(self.role, topics, self.table.times, self.seen)
@@ -254,9 +263,11 @@ class BrokerSwarm(Protocol):
         link.seen = told.seen
         # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
         if self.role == BROKER:
-            self.table.refresh(self._own(now))
+            self._register_own(now)
             self.table.refresh(told.subscriptions)
-        if self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
+        if not told.subscriptions and told.role == USER:
+            link.table = _NO_SUBSCRIPTIONS
+        elif self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
             link.table = self.table.copy()
         else:
             link.table = SubscriptionTable(told.subscriptions)
@@ -277,7 +288,10 @@ class BrokerSwarm(Protocol):
             return
         self.buffer.expire(now)
         copies = self.buffer.copies
-        for number in members(without(self.buffer.held, link.seen)):
+        missing = without(self.buffer.held, link.seen)
+        if not missing:
+            return
+        for number in members(missing):
             offer = self._offer(link, copies[number].message)
             if offer:
                 offer.entries.append(copies[number].entry)
@@ -395,9 +409,20 @@ class BrokerSwarm(Protocol):
 
     # Steps ----------------------------------------------------------------------------------------------------------
 
+    def _wanted_topics(self) -> tuple[Topic, ...]:
+        if self._sorted_topics is None:
+            self._sorted_topics = tuple(sorted(self.topics))
+        return self._sorted_topics
+
+    def _register_own(self, now: float) -> None:
+        """A broker stores its own topics, as of now."""
+        if self._registered != now:
+            self._registered = now
+            self.table.refresh(self._own(now))
+
     def _own(self, now: float) -> dict[Topic, float]:
         """The device's own topics, registered now."""
-        return dict.fromkeys(sorted(self.topics), now)
+        return dict.fromkeys(self._wanted_topics(), now)
 
     def _wants(self, topic: Topic) -> float:
         """How well messages of a topic match what the application wants."""

@@ -21,9 +21,16 @@ thousands of states.
 from __future__ import annotations
 
 from collections import deque
+from functools import cache
 from math import cos, pi, sin, sqrt
 
 Matrix = list[list[float]]
+
+NOTHING = 1e-15
+"""A forecast that falls below this is 0: otherwise it would take thousands of samples of 0 until it changes no more."""
+
+
+_MOST_GAINS = 10_000
 
 
 class ScalarKalman:
@@ -49,7 +56,8 @@ class ScalarKalman:
         error, forecast = self.error, self.forecast
         gain = error / (error + self.observation_noise)
         self.error = error + self.state_noise - gain * error
-        self.forecast = forecast = forecast + gain * (sample - forecast)
+        forecast = forecast + gain * (sample - forecast)
+        self.forecast = forecast = forecast if sample or forecast > NOTHING else 0.0
         return forecast
 
     def repeat(self, sample: float, times: int) -> float:
@@ -59,10 +67,73 @@ class ScalarKalman:
             gain = error / (error + r)
             before = error, forecast
             error, forecast = error + q - gain * error, forecast + gain * (sample - forecast)
+            if not sample and forecast <= NOTHING:
+                forecast = 0.0
             if (error, forecast) == before:
                 break
         self.error, self.forecast = error, forecast
         return forecast
+
+
+class Levels:
+    """Many scalar predictors of one device that take samples of 0 or 1 together, each since it was begun.
+
+    Their gains are the same function of the number of samples, whatever these are. A predictor that has got nothing but
+    0 for long forecasts 0, and needs no work until it gets a 1.
+
+    >>> levels = Levels(state_noise=1.0, observation_noise=1.0)
+    >>> levels.begin("news")
+    >>> [dict(levels.update(near)) for near in ({"news"}, {"news", "sport"})]
+    [{'news': 0.5}, {'news': 0.8}]
+    """
+
+    def __init__(self, state_noise: float, observation_noise: float) -> None:
+        self._gains = gains(state_noise, observation_noise)
+        self._samples = 0
+        self._begun: dict[str, int] = {}
+        """For each predictor the number of samples that came before it."""
+        self._forecasts: dict[str, float] = {}
+        """Those that are not 0."""
+
+    def begin(self, name: str) -> None:
+        """Make a predictor."""
+        self._begun[name] = self._samples
+
+    def update(self, ones: set[str], times: int = 1) -> dict[str, float]:
+        """Take in a 1 for these predictors and a 0 for all others, so many times; returns forecasts other than 0."""
+        steps, last, forecasts = self._gains, len(self._gains) - 1, self._forecasts
+        for name in ones:
+            if name in self._begun:
+                forecasts.setdefault(name, 0.0)
+        for name in list(forecasts):
+            sample, forecast = 1.0 if name in ones else 0.0, forecasts[name]
+            age = self._samples - self._begun[name]
+            for step in range(age, age + times):
+                before, forecast = forecast, forecast + steps[step if step < last else last] * (sample - forecast)
+                if not sample and forecast <= NOTHING:
+                    forecast = 0.0
+                    break
+                if forecast == before and step >= last:
+                    break
+            if forecast:
+                forecasts[name] = forecast
+            else:
+                del forecasts[name]
+        self._samples += times
+        return forecasts
+
+
+@cache
+def gains(state_noise: float, observation_noise: float) -> list[float]:
+    """The gains of a scalar predictor from its first sample on, until they change no more."""
+    found, error = [], 1.0
+    for _ in range(_MOST_GAINS):
+        gain = error / (error + observation_noise)
+        found.append(gain)
+        before, error = error, error + state_noise - gain * error
+        if error == before:
+            break
+    return found
 
 
 def limit_gain(state_noise: float, observation_noise: float) -> float:

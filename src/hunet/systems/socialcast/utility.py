@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hunet.systems.socialcast.kalman import (
     KalmanPredictor,
+    Levels,
     Predictability,
     ScalarKalman,
     local_level,
@@ -150,9 +151,13 @@ class Forecasts:
         """The interests that this device knows of, in the order in which it learnt of them."""
         chosen = settings.weights.items()
         self._shared = [(w, ATTRIBUTES[name], self._predictor()) for name, w in chosen if name not in _PER_INTEREST]
-        self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Predictor]]] = [
-            (w, ATTRIBUTES[name], {}) for name, w in chosen if name in _PER_INTEREST
-        ]
+        self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Predictor]]] = []
+        self._levels: list[tuple[float, Levels]] = []
+        for name, w in chosen:
+            if name in _PER_INTEREST and settings.model == "level" and settings.distrust is None:
+                self._levels.append((w, Levels(settings.state_noise, settings.observation_noise)))
+            elif name in _PER_INTEREST:
+                self._own.append((w, ATTRIBUTES[name], {}))
 
     def learn(self, topic: str) -> None:
         """Hear of an interest: from now on it is forecast."""
@@ -160,6 +165,8 @@ class Forecasts:
             self.topics[topic] = None
             for _, _, predictors in self._own:
                 predictors[topic] = self._predictor()
+            for _, levels in self._levels:
+                levels.begin(topic)
 
     def utilities(self, sample: Sample, times: int = 1) -> dict[str, float]:
         """Take in a sample, or the same one several times; returns the utility for each interest."""
@@ -174,6 +181,9 @@ class Forecasts:
         for weight, attribute, predictors in self._own:
             for topic, predictor in predictors.items():
                 found[topic] += weight * predictor.update(attribute(sample, topic))
+        for weight, levels in self._levels:
+            for topic, forecast in levels.update(sample.near, times).items():
+                found[topic] += weight * forecast
         return found
 
     def _predictor(self) -> Predictor:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hunet.model import Node, NodeSet
-from hunet.systems.socio_aware_overlay.detection import jaccard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +45,7 @@ class BrokerDirectory:
         self._entries: dict[Node, Entry] = {}
         self._judged: set[tuple[NodeSet, NodeSet, float]] = set()
         """Every entry ever heard: one that has been replaced does not come back by hearsay."""
+        self._all: tuple[Entry, ...] | None = None
         self.brokers: NodeSet = 0
         """All brokers of all communities."""
 
@@ -57,13 +57,19 @@ class BrokerDirectory:
                 continue
             self._judged.add(given)
             entry = Entry(*given)
-            rivals = [known for known in self._entries.values() if self._same(entry, known)]
+            handle, many = entry.handle, entry.members.bit_count()
+            rivals = [
+                known
+                for name, known in self._entries.items()
+                if name == handle or _overlap(entry.members, many, known.members)
+            ]
             if entry.brokers and all((entry.time, given) > (rival.time, rival) for rival in rivals):
                 for rival in rivals:
                     del self._entries[rival.handle]
-                self._entries[entry.handle] = entry
+                self._entries[handle] = entry
                 news = True
         if news:
+            self._all = None
             self.brokers = 0
             for entry in self._entries.values():
                 self.brokers |= entry.brokers
@@ -71,12 +77,16 @@ class BrokerDirectory:
 
     def entries(self) -> tuple[Entry, ...]:
         """Everything that is known, in a fixed order."""
-        return tuple(self._entries[handle] for handle in sorted(self._entries))
+        if self._all is None:
+            self._all = tuple([self._entries[handle] for handle in sorted(self._entries)])
+        return self._all
 
     def of_broker(self, node: Node) -> Entry | None:
         """The community of which a device is a broker."""
         return next((entry for entry in self.entries() if entry.brokers >> node & 1), None)
 
-    @staticmethod
-    def _same(one: Entry, two: Entry) -> bool:
-        return one.handle == two.handle or jaccard(one.members, two.members) >= 0.5
+
+def _overlap(members: NodeSet, many: int, others: NodeSet) -> bool:
+    """Whether the Jaccard index of two sets, the first of so many nodes, is at least one half."""
+    common = (members & others).bit_count()
+    return 3 * common >= many + others.bit_count()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from hunet.model import members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from hunet.model import Node, NodeSet
 
@@ -31,13 +31,24 @@ def graph_of(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet]) -> Graph:
     >>> graph_of(0b111, {0: 0b110, 1: 0b1000})
     {0: 6, 1: 1, 2: 1}
     """
-    graph = {node: familiar_of.get(node, 0) & nodes & ~(1 << node) for node in reversed(members(nodes))}
-    for node, near in list(graph.items()):
-        bit = 1 << node
-        for other in members(near):
-            if not graph[other] & bit:  # most pairs know each other: a test is cheaper than a new set
-                graph[other] |= bit
-    return graph
+    return symmetric_graph(nodes, familiar_of, transposed(familiar_of))
+
+
+def transposed(familiar_of: Mapping[Node, NodeSet]) -> dict[Node, NodeSet]:
+    """For each node, in whose familiar sets it is."""
+    found: dict[Node, NodeSet] = {}
+    for node, familiar in familiar_of.items():
+        for other in members(familiar):
+            found[other] = found.get(other, 0) | 1 << node
+    return found
+
+
+def symmetric_graph(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet], familiar_to: Mapping[Node, NodeSet]) -> Graph:
+    """The graph of a community from familiar sets and what they are transposed."""
+    return {
+        node: (familiar_of.get(node, 0) | familiar_to.get(node, 0)) & (nodes ^ 1 << node)
+        for node in reversed(members(nodes))
+    }
 
 
 def closeness(graph: Graph) -> dict[int, float]:
@@ -47,9 +58,9 @@ def closeness(graph: Graph) -> dict[int, float]:
     >>> closeness(star)[0], closeness(star)[3]
     (0.3333333333333333, 0.2)
     """
-    found = {}
+    found, everybody = {}, _everybody(graph)
     for node in graph:
-        total = sum(distance * ring.bit_count() for distance, ring in _rings(graph, node))
+        total = _distances(graph, node, everybody)
         found[node] = 1 / total if total else 0.0
     return found
 
@@ -91,27 +102,56 @@ def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) ->
     >>> bin(brokers(complete)), bin(brokers(complete, single=True))
     ('0b1111', '0b1')
     """
-    central = _CENTRALITIES[by](graph)
-    best = max(central.values(), default=0.0)
-    group = sum(1 << node for node, value in central.items() if value >= best * (1 - 1e-12))
+    if by == "closeness":
+        group = _closest(graph)
+    else:
+        central = betweenness(graph)
+        best = max(central.values(), default=0.0)
+        group = sum(1 << node for node, value in central.items() if value >= best * (1 - 1e-12))
     return group & -group if single else group
+
+
+def _closest(graph: Graph) -> NodeSet:
+    """The nodes of the highest closeness.
+
+    Whoever is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree: nodes
+    are tried by falling degree, and in a dense community few are.
+    """
+    everybody, others = _everybody(graph), 2 * (len(graph) - 1)
+    nearest, group = len(graph) ** 2, 0  # no distances sum up to more
+    for degree, node in sorted([(near.bit_count(), node) for node, near in graph.items()], reverse=True):
+        if others - degree > nearest:
+            break
+        total = _distances(graph, node, everybody)
+        if total < nearest:
+            nearest, group = total, 0
+        if total == nearest:
+            group |= 1 << node
+    return group
+
+
+def _distances(graph: Graph, node: int, everybody: NodeSet) -> int:
+    """The sum of Eq. 1."""
+    return sum([distance * ring.bit_count() for distance, ring in _rings(graph, node, everybody)])
+
+
+def _everybody(graph: Graph) -> NodeSet:
+    return sum([1 << node for node in graph])
 
 
 def farthest(graph: Graph, sources: NodeSet) -> int:
     """The most hops from any of these nodes to any that it can reach: how far a broker's flood must go."""
-    return max((distance for node in members(sources) for distance, _ in _rings(graph, node, reached=True)), default=0)
+    everybody = _everybody(graph)
+    return max([len(_rings(graph, node, everybody, reached=True)) for node in members(sources)], default=0)
 
 
-_CENTRALITIES: dict[str, Callable[[Graph], dict[int, float]]] = {"closeness": closeness, "betweenness": betweenness}
-
-
-def _rings(graph: Graph, source: int, *, reached: bool = False) -> list[tuple[int, NodeSet]]:
+def _rings(graph: Graph, source: int, everybody: NodeSet, *, reached: bool = False) -> list[tuple[int, NodeSet]]:
     """The other nodes by their distance; those that cannot be reached come last unless only the reached are asked.
 
     In a community most are one or two hops away: the search ends when everybody is known, often after a few of a ring.
     """
     rings: list[tuple[int, NodeSet]] = []
-    unknown = sum([1 << node for node in graph]) & ~(1 << source)
+    unknown = everybody ^ 1 << source
     ring = graph[source]
     while ring:
         rings.append((len(rings) + 1, ring))

@@ -31,6 +31,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NamedTuple
 
 from hunet.model import Node, NodeSet, Parameters, about, members
+from hunet.systems.socio_aware_overlay.centrality import Graph, symmetric_graph
 from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
 
 
@@ -104,6 +105,13 @@ class LocalCommunity:
         self._confirmed: dict[Node, float] = {}
         """With a window: when each member was last found to belong here."""
         self._told: Told | None = None
+        self._familiar_to: dict[Node, NodeSet] = {}
+        """For each device, in whose of the known familiar sets it is; but for those that have changed since."""
+        self._transposed: dict[Node, NodeSet] = {}
+        """Of those the familiar set that has been looked at."""
+        self._heard: dict[Node, tuple[dict[Node, NodeSet], int]] = {}
+        """What each peer told last of its members, and how often this device had begun to know of others then."""
+        self._beginnings = 0
 
     @property
     def familiar(self) -> NodeSet:
@@ -115,6 +123,14 @@ class LocalCommunity:
         if self._told is None:
             self._told = Told(self.nodes, self.familiar, dict(self.familiar_of))
         return self._told
+
+    def graph(self) -> Graph:
+        """The community: two are neighbours if either is in the other's familiar set, as far as known."""
+        for node, before in self._transposed.items():
+            for other in members(before ^ self.familiar_of.get(node, 0)):
+                self._familiar_to[other] = self._familiar_to.get(other, 0) ^ 1 << node
+        self._transposed.clear()
+        return symmetric_graph(self.nodes, {**self.familiar_of, self.node: self.familiar}, self._familiar_to)
 
     # What happens ---------------------------------------------------------------------------------------------------
 
@@ -128,15 +144,18 @@ class LocalCommunity:
         self._present[peer] = told.familiar
         new = False
         mine = self.familiar_of
-        for node, heard in told.familiar_of.items():
-            known = mine.get(node)
-            if known is not None and heard & ~known:
-                mine[node] = known | heard
-                new = True
+        last, when = self._heard.get(peer, (None, 0))
+        if told.familiar_of is not last or when != self._beginnings:  # otherwise all of it is known
+            for node, heard in told.familiar_of.items():
+                known = mine.get(node)
+                if known is not None and heard & ~known:
+                    self._know(node, known | heard)
+                    new = True
+            self._heard[peer] = (told.familiar_of, self._beginnings)
         if self.nodes >> peer & 1:
             self._confirm(peer, now)
             if mine.get(peer) != told.familiar:
-                mine[peer] = told.familiar
+                self._know(peer, told.familiar)
                 new = True
         elif self.admits(told.familiar):
             self._admit(peer, told.familiar, now)
@@ -186,6 +205,7 @@ class LocalCommunity:
     # Steps ----------------------------------------------------------------------------------------------------------
 
     def _befriend(self, peer: Node, now: float) -> None:
+        self._familiar_to[peer] = self._familiar_to.get(peer, 0) | 1 << self.node
         self._admit(peer, self._present.get(peer), now)
         self._told = None
 
@@ -193,7 +213,15 @@ class LocalCommunity:
         self.nodes |= 1 << node
         self._confirm(node, now)
         if familiar is not None and node != self.node:
-            self.familiar_of[node] = self.familiar_of.get(node, 0) | familiar
+            self._know(node, self.familiar_of.get(node, 0) | familiar)
+
+    def _know(self, node: Node, familiar: NodeSet) -> None:
+        """Take down the familiar set of a member, as far as it is known."""
+        before = self.familiar_of.get(node)
+        if before is None or before & ~familiar:  # what was heard of it before may be news now
+            self._beginnings += 1
+        self.familiar_of[node] = familiar
+        self._transposed.setdefault(node, before or 0)
 
     def _confirm(self, node: Node, now: float) -> None:
         if self.rules.window is not None:
@@ -204,11 +232,13 @@ class LocalCommunity:
         if self.rules.window is None:
             return False
         gone = self._familiar.forget(now)
+        for node in members(gone):
+            self._familiar_to[node] &= ~(1 << self.node)
         old = now - self.rules.window
         stale = [node for node, when in self._confirmed.items() if when < old and not self.familiar >> node & 1]
         for node in stale:
             del self._confirmed[node]
-            self.familiar_of.pop(node, None)
+            self._transposed.setdefault(node, self.familiar_of.pop(node, 0))
             self.nodes &= ~(1 << node)
         if gone or stale:
             self._told = None

@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, about, members
+from hunet.model import (
+    ConfigurationError,
+    Message,
+    MessageSet,
+    Node,
+    NodeSet,
+    Parameters,
+    Topic,
+    about,
+    members,
+    without,
+)
 from hunet.protocols.buffer import Eviction
 from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
-from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest, graph_of
+from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.packets import (
@@ -115,7 +126,7 @@ class SocioAwareOverlay(Carrier):
         return msgspec.structs.replace(parameters, **settings, communities=known)
 
     def __init__(self, node: Node, parameters: OverlayParameters, driver: Driver, rng: Random) -> None:
-        super().__init__(node, parameters, driver, rng)  # type: ignore[arg-type]
+        super().__init__(node, parameters, driver, rng)
         if parameters.mode == "frozen" and parameters.communities is None:
             raise ConfigurationError("mode frozen needs communities: give them, or simulate on a trace to find them")
         if isinstance(parameters.communities, str):
@@ -140,7 +151,10 @@ class SocioAwareOverlay(Carrier):
         self._seen = self.place
         self._words: dict[bool, tuple[Control, ...]] = {}
         """The greetings for members of the community and its brokers and for others, until something changes."""
-        self._heard: dict[tuple[Node, type[Control]], Control] = {}
+        self._said: tuple[CommunityNews, BrokerNews, SubscriptionNews] | None = None
+        """What they were made of: what has not changed since is said as it was."""
+        self._brokers_heard: dict[Node, object] = {}
+        self._subscriptions_heard: dict[Node, object] = {}
         """What each peer said last: who says the same again need not be listened to."""
 
     @property
@@ -155,7 +169,7 @@ class SocioAwareOverlay(Carrier):
         for known in self.parameters.communities or ():
             members_, brokers_ = _as_set(known.members), _as_set(known.brokers)
             self.directory.update([(brokers_, members_, now)])
-            if self.node in (*known.members, *known.guests):
+            if self.node in known.members or self.node in known.guests:
                 self._move(Place(members_ | _as_set(known.guests), brokers_, known.depth), now)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
@@ -165,10 +179,13 @@ class SocioAwareOverlay(Carrier):
                 self.driver.set_timer(f"familiar {peer}", reached)
             if self.view.nodes != self.place.community:  # a window has moved on
                 self._look_around(now)
+        greeting = super().link_up(peer, now)
         near = self._is_near(peer)
         words = self._words.get(near)
+        if words is not None and words[-1] is not greeting[-1]:  # messages have expired since
+            words = None
         if words is None:
-            words = self._words[near] = (*self._news(near), *super().link_up(peer, now))
+            words = self._words[near] = (*self._news(near), *greeting)
         return words
 
     def link_down(self, peer: Node, now: float) -> None:
@@ -187,12 +204,15 @@ class SocioAwareOverlay(Carrier):
             if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
                 self._look_around(now)
         elif isinstance(packet, BrokerNews):
-            if self._is_new(peer, packet) and self.directory.update(packet.communities):
-                self._words.clear()
+            if self._brokers_heard.get(peer) is not packet.communities:
+                self._brokers_heard[peer] = packet.communities
+                if self.directory.update(packet.communities):
+                    self._words.clear()
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
-            if self._is_new(peer, packet):
-                self._learn([record for record in packet.records if self._concerns(record, peer)], peer)
+            if self._subscriptions_heard.get(peer) is not packet.records:
+                self._subscriptions_heard[peer] = packet.records
+                self._learn(self._of_concern(packet.records, peer), peer)
         else:
             super().receive(peer, packet, now)
             if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
@@ -225,37 +245,36 @@ class SocioAwareOverlay(Carrier):
 
     # Publications ---------------------------------------------------------------------------------------------------
 
-    def plan(self, peer: Node) -> list[tuple[MessageSet, Purpose, NodeSet, int]]:
-        """What this peer may get, and why: messages, purpose, and for floods their scope and how much further."""
-        found: list[tuple[MessageSet, Purpose, NodeSet, int]] = []
-        broker = self.place.brokers >> peer & 1
-        if self.outbox and (broker or self.is_broker or self.parameters.inject == "first-contact"):
-            found.append((self.outbox, "inject", 0, 0))
-        if self.errands and broker:
-            found.append((self.errands, "inject", 0, 0))
+    def plan(self, peer: Node, wanted: MessageSet) -> tuple[MessageSet, Purpose, NodeSet, int]:
+        """Of messages that a peer lacks, what it gets first, and why; for floods their scope and how much further."""
+        brokered = self.place.brokers >> peer & 1
+        if self.outbox & wanted and (brokered or self.is_broker or self.parameters.inject == "first-contact"):
+            return self.outbox & wanted, "inject", 0, 0
+        if self.errands & wanted and brokered:
+            return self.errands & wanted, "inject", 0, 0
         for (scope, left), messages in self.floods.items():
-            if scope >> peer & 1:
-                found.append((messages, "flood", scope, left - 1))
-        if self.unicasts and (self.parameters.unicast == "epidemic" or self.directory.brokers >> peer & 1):
-            found.append((self.unicasts, "unicast", 0, 0))
-        return found
+            if messages & wanted and scope >> peer & 1:
+                return messages & wanted, "flood", scope, left - 1
+        if self.unicasts & wanted and (self.parameters.unicast == "epidemic" or self.directory.brokers >> peer & 1):
+            return self.unicasts & wanted, "unicast", 0, 0
+        return 0, "inject", 0, 0
 
-    def offers(self, peer: Node, now: float) -> MessageSet:
-        offered = 0
-        for messages, *_ in self.plan(peer):
-            offered |= messages
-        return offered & self.buffer.held(now)
+    def lacking(self, peer: Node, known: MessageSet, now: float) -> MessageSet:
+        wanted = without(self.buffer.held(now), known)
+        return self.plan(peer, wanted)[0] if wanted else 0
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         known = self.known.get(peer)
         if known is None:  # it has not greeted yet
             return None
-        wanted = self.buffer.held(now) & ~known
-        for messages, purpose, scope, left in self.plan(peer):
-            if messages & wanted:
-                chosen = self.driver.messages.newest(messages & wanted, room)
-                return Handed(chosen, self.next_hops(chosen), purpose, scope, left)
-        return None
+        wanted = without(self.buffer.held(now), known)
+        if not wanted:
+            return None
+        messages, purpose, scope, left = self.plan(peer, wanted)
+        if not messages:
+            return None
+        chosen = self.driver.messages.newest(messages, room)
+        return Handed(chosen, self.next_hops(chosen), purpose, scope, left)
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
         super().sent(peer, packet, arrived, now)
@@ -318,12 +337,14 @@ class SocioAwareOverlay(Carrier):
 
     # Subscriptions --------------------------------------------------------------------------------------------------
 
-    def _concerns(self, record: Record, peer: Node) -> bool:
-        """Whether a record that a peer tells is this device's business: step 4, and for brokers their guests'."""
-        subscriber = record[0]
-        if self.place.community >> subscriber & 1:
-            return True
-        return self.is_broker and (subscriber == peer or bool(self.place.brokers >> peer & 1))
+    def _of_concern(self, records: Sequence[Record], peer: Node) -> Sequence[Record]:
+        """Of records that a peer tells, those that concern this device: step 4, and for brokers their guests'."""
+        subscribers = self.place.community
+        if self.is_broker:
+            if self.place.brokers >> peer & 1:
+                return records
+            subscribers |= 1 << peer
+        return [record for record in records if subscribers >> record[0] & 1]
 
     def _learn(self, records: Sequence[Record], teller: Node | None = None, shared: bool = False) -> None:
         """Take in subscriptions and pass on what is new: to members in contact and, Direct, to the other brokers."""
@@ -348,7 +369,7 @@ class SocioAwareOverlay(Carrier):
         if nodes == 1 << self.node:
             self._move(Place(nodes), now)
             return
-        graph = graph_of(nodes, {**self.view.familiar_of, self.node: self.view.familiar})
+        graph = self.view.graph()
         if graph != self._graph:  # otherwise what was worked out last still holds
             group = brokers(graph, self.parameters.centrality, single=not self.parameters.broker_group)
             self._graph, self._seen = graph, Place(nodes, group, max(1, farthest(graph, group)))
@@ -368,7 +389,7 @@ class SocioAwareOverlay(Carrier):
         before, self.place = self.place, place
         was_broker = before.brokers >> self.node & 1
         self._words.clear()
-        self._heard.clear()  # what did not concern this device may do so now
+        self._subscriptions_heard.clear()  # what did not concern this device may do so now
         if self.is_broker and self._online:
             self.directory.update([(place.brokers, place.community, now)])
         if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
@@ -388,21 +409,24 @@ class SocioAwareOverlay(Carrier):
 
     def _news(self, near: bool) -> tuple[Control, ...]:
         """What a device tells whom it meets (step 1)."""
-        news: list[Control] = []
-        if self._online:
-            news += [CommunityNews(*self.view.told()), BrokerNews(tuple(self.directory.entries()))]
+        told, entries, records = self.view.told(), self.directory.entries(), self.subscriptions.records()
+        if self._said is None:
+            self._said = CommunityNews(*told), BrokerNews(entries), SubscriptionNews(records)
+        community, brokers_, subscriptions = self._said
+        if community.familiar_of is not told.familiar_of:
+            community = CommunityNews(*told)
+        if brokers_.communities is not entries:
+            brokers_ = BrokerNews(entries)
+        if subscriptions.records is not records:
+            subscriptions = SubscriptionNews(records)
+        self._said = community, brokers_, subscriptions
+        news: list[Control] = [community, brokers_] if self._online else []
         if near:
-            news.append(SubscriptionNews(self.subscriptions.records()))
+            news.append(subscriptions)
         return tuple(news)
 
     def _is_near(self, peer: Node) -> bool:
         return bool((self.place.community | self.place.brokers) >> peer & 1)
-
-    def _is_new(self, peer: Node, packet: Control) -> bool:
-        if self._heard.get((peer, type(packet))) is packet:
-            return False
-        self._heard[peer, type(packet)] = packet
-        return True
 
     def _see(self, new: MessageSet) -> None:
         super()._see(new)

@@ -32,20 +32,25 @@ class SubscriptionList:
     """
 
     def __init__(self) -> None:
-        self._records: dict[tuple[Node, Topic], tuple[float, bool]] = {}
+        self._records: dict[tuple[Node, Topic], Record] = {}
         self._subscribers: dict[Topic, NodeSet] = {}
+        self._all: tuple[Record, ...] | None = None
 
     def update(self, records: Iterable[Record]) -> list[Record]:
         """Take in records; returns those that were news."""
-        news = []
+        news: list[Record] = []
+        if records == self._all:  # members of a community mostly know the same
+            return news
         for record in records:
             node, topic, wanted, time = record
             known = self._records.get((node, topic))
-            if known is None or (time, not wanted) > (known[0], not known[1]):
-                self._records[node, topic] = (time, wanted)
+            if known is None or (time, not wanted) > (known[3], not known[2]):
+                self._records[node, topic] = record
                 others = self._subscribers.get(topic, 0) & ~(1 << node)
                 self._subscribers[topic] = others | wanted << node
                 news.append(record)
+        if news:
+            self._all = None
         return news
 
     def subscribers(self, topic: Topic) -> NodeSet:
@@ -54,4 +59,6 @@ class SubscriptionList:
 
     def records(self) -> tuple[Record, ...]:
         """Everything that is known, in a fixed order."""
-        return tuple((node, topic, wanted, time) for (node, topic), (time, wanted) in sorted(self._records.items()))
+        if self._all is None:
+            self._all = tuple(sorted(self._records.values()))
+        return self._all

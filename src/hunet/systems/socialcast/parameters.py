@@ -1,0 +1,53 @@
+"""What can be set of SocialCast."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from hunet.model import Parameters, about
+from hunet.systems.socialcast.utility import ATTRIBUTES
+
+
+class SocialCastParameters(Parameters, frozen=True):
+    """SocialCast's parameters; the defaults are Table I's."""
+
+    period: Annotated[float, about("time between two ticks", symbol="T", unit="s", source="Table I", gt=0)] = 20.0
+    copies: Annotated[int, about("copies of a publication", symbol="γ", source="Table I", ge=1)] = 3
+    hysteresis: Annotated[
+        float, about("how much better a carrier must be", symbol="ε", source="Table I", ge=0, le=1)
+    ] = 0.2
+    memory: Annotated[int, about("ids remembered as received", symbol="λ", source="Table I", ge=1)] = 100
+    max_hops: (
+        Annotated[int, about("a copy that has come this far is not stored; none: no limit", symbol="maxTTL", ge=1)]
+        | None
+    ) = 10
+    buffer: Annotated[int, about("copies a device can hold; none: no limit", symbol="β", ge=1)] | None = None
+    weights: Annotated[
+        dict[str, float], about(f"weight of each attribute ({', '.join(ATTRIBUTES)}); they sum to 1", symbol="w")
+    ] = msgspec.field(default_factory=lambda: {"cdc": 0.25, "col": 0.75})
+    state_noise: Annotated[float, about("variance of the state of the predictors", symbol="Q", ge=0)] = 0.01
+    observation_noise: Annotated[float, about("variance of their samples", symbol="R", gt=0)] = 1.0
+    model: Annotated[
+        Literal["level", "trend", "season"],
+        about("what predictors assume: a level, a trend, a daily season", source="IV"),
+    ] = "level"
+    distrust: (
+        Annotated[float, about("mean error of 20 forecasts above which the last sample is used; none: never", gt=0)]
+        | None
+    ) = None
+    col_mode: Annotated[
+        Literal["instant", "interval"], about("near now, or at some time since the last tick, counts as near")
+    ] = "instant"
+    battery: Annotated[float, about("transmissions that a full battery lasts for", gt=0)] = 10_000.0
+    snapshots: Annotated[
+        tuple[float, ...], about("times at which buffers are counted, for studies", unit="s", source="V.B.3, Fig. 7")
+    ] = ()
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.weights) - set(ATTRIBUTES))
+        if unknown:
+            raise ValueError(f"weights: no attribute '{unknown[0]}'; there are {', '.join(ATTRIBUTES)}")
+        if abs(sum(self.weights.values()) - 1) > 1e-9 or min(self.weights.values(), default=0) < 0:
+            raise ValueError(f"weights must not be negative and must sum to 1, not {sum(self.weights.values()):g}")
