@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent
 COPY = ROOT / "build" / "mypyc"
 FOLDERS = {
     "model": "matching messages",
-    "protocols": "buffer carrier contract pull push spray_and_wait",
+    "protocols": "buffer carrier contract pull push router spray_and_wait",
     "simulation": "bound engine record schedule",
     "systems/b_sub": "b_sub baselines filter",
     "systems/mops": "baselines closeness_graph communities contact_history gateways interests learning mops structure "

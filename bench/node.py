@@ -1,5 +1,7 @@
 """How fast a live node is, against the least that moves the same bytes between two processes of this machine.
 
+Nodes meet over TCP, and over virtual Bluetooth adapters, which are in the process that measures.
+
 The opponent is a *plain path*: CBOR byte strings over one TCP connection, which is all that MTCP is, counted by the
 receiver; and the same with each message written to SQLite, durably, before it counts. No keys, no encryption, no
 signatures, no topics, no protocol, nothing remembered about what was sent.
@@ -13,19 +15,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import cbor2
 
+from hunet.node.ble.adapter import named_adapter
+from hunet.node.ble.air import Air
+from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
 from hunet.node.discovery import Discovery, Sighting
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import NeighbourLimits
@@ -35,16 +42,30 @@ from hunet.node.store import Header, open_store
 
 SMALL = "--small" in sys.argv
 MESSAGES, STORED, MEETINGS, REPEATS = (20, 200, 2, 1) if SMALL else (1000, 100_000, 50, 3)
+MINUTE, LONG = (2.0, 2) if SMALL else (60.0, 30)
 BYTES = 140
 CONTENT = b"x" * BYTES
+QUICK = BluetoothSettings(advertise=0.02, scan=1.0)
 
 
 # What runs in other processes -----------------------------------------------------------------------------------------
 
 
 async def node_reader(folder: Path) -> None:
-    """A node that says where it is, and when it has got all messages."""
-    async with Node(folder, "push", listen="127.0.0.1:0", beacons=False) as node:
+    await take_all(Node(folder, "push", listen="127.0.0.1:0", beacons=False))
+
+
+async def ble_reader(folder: Path) -> None:
+    await take_all(Node(folder, "push", listen=None, radios=[Bluetooth(named_adapter(f"unix:{folder}.hci"), QUICK)]))
+
+
+async def ble_reader_at_ease(folder: Path) -> None:
+    await take_all(Node(folder, "push", listen=None, radios=[Bluetooth(named_adapter(f"unix:{folder}.hci"))]))
+
+
+async def take_all(reader: Node) -> None:
+    """Says where the node is, and when it has got all messages."""
+    async with reader as node:
         messages = node.subscribe("news")
         say(node.address)
         for _ in range(MESSAGES):
@@ -96,7 +117,14 @@ async def plain_store(folder: Path) -> None:
     say({"seconds": time.monotonic() - began, "held": len(found), "mib": memory(), "before": before})
 
 
-ROLES = {"node": node_reader, "plain": plain_reader, "store": with_a_store, "plain-store": plain_store}
+ROLES = {
+    "node": node_reader,
+    "ble": ble_reader,
+    "ble-at-ease": ble_reader_at_ease,
+    "plain": plain_reader,
+    "store": with_a_store,
+    "plain-store": plain_store,
+}
 
 
 def say(what: object) -> None:
@@ -222,6 +250,99 @@ async def meetings(folder: Path) -> list[float]:
     return times
 
 
+@asynccontextmanager
+async def over_bluetooth(
+    folder: Path, role: str = "ble"
+) -> AsyncIterator[tuple[Other, Meeter, Callable[[], None], Callable[[], None]]]:
+    """A reader in another process, a node here, and how to bring their adapters into reach and out of it."""
+    air = Air(apart=True)
+    ours, theirs = air.adapter(), air.adapter()
+    await air.serve(theirs, f"{folder}/reader.hci")
+    with Other(role, folder / "reader") as reader:
+        await asyncio.to_thread(reader.hear)
+        radio = Bluetooth(air.opener(ours), QUICK if role == "ble" else None)
+        async with Meeter(folder / "author", "push", listen=None, radios=[radio]) as node:
+            node.greeted = asyncio.Event()
+            yield reader, node, lambda: air.meet(ours, theirs), lambda: air.part(ours, theirs)
+    air.close()
+
+
+async def at_once_over_bluetooth(folder: Path) -> float:
+    async with over_bluetooth(folder) as (reader, node, meet, _):
+        for _ in range(MESSAGES):
+            await node.publish("news", CONTENT)
+        began = time.monotonic()
+        meet()
+        return MESSAGES / (float((await asyncio.to_thread(reader.hear))["last"]) - began)
+
+
+async def as_they_come_over_bluetooth(folder: Path) -> float:
+    async with over_bluetooth(folder) as (reader, node, meet, _):
+        meet()
+        await node.greeted.wait()
+        began = time.monotonic()
+        for _ in range(MESSAGES):
+            await node.publish("news", CONTENT)
+            await asyncio.sleep(0)
+        return MESSAGES / (float((await asyncio.to_thread(reader.hear))["last"]) - began)
+
+
+async def meetings_over_bluetooth(folder: Path, role: str, many: int) -> list[float]:
+    """From the moment two are in reach to the end of the greetings; in seconds."""
+    times = []
+    scan_interval = (QUICK if role == "ble" else BluetoothSettings()).scan_interval
+    async with over_bluetooth(folder, role) as (_, node, meet, part):
+        for _ in range(many):
+            await asyncio.sleep(random.uniform(0.0, scan_interval))  # people meet at any time
+            node.greeted.clear()
+            began = time.monotonic()
+            meet()
+            await node.greeted.wait()
+            times.append(time.monotonic() - began)
+            part()
+            while node.peers():
+                await asyncio.sleep(0.01)
+    return times
+
+
+async def served(folder: Path, beside: int, leave: bool) -> int:
+    """How many neighbours a device gets a message from in a minute, if so many are in reach at any time.
+
+    Each leaves when its message has come, and somebody else comes; or they all stay.
+    """
+    air, ours = Air(apart=True), {}
+    async with AsyncExitStack() as stack:
+
+        async def device(name: str) -> Node:
+            ours[name] = air.adapter()
+            node = Node(folder / name, "push", listen=None, radios=[Bluetooth(air.opener(ours[name]))])
+            return await stack.enter_async_context(node)
+
+        hub = await device("hub")
+        messages = hub.subscribe("news")
+        crowd = [await device(f"{number}") for number in range(3 * beside if leave else beside)]
+        names = {node.device: f"{number}" for number, node in enumerate(crowd)}
+        waiting = deque(names.values())
+        for node in crowd:
+            await node.publish("news", CONTENT)
+        for _ in range(beside):
+            air.meet(ours["hub"], ours[waiting.popleft()])
+        many = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MINUTE):
+                async for message in messages:
+                    many += 1
+                    if not leave:
+                        continue
+                    name = names[message.author]
+                    air.part(ours["hub"], ours[name])
+                    await crowd[int(name)].publish("news", f"{many}")
+                    waiting.append(name)
+                    air.meet(ours["hub"], ours[waiting.popleft()])
+    air.close()
+    return many
+
+
 async def plain_meetings() -> list[float]:
     """TCP and one byte there and back."""
     times = []
@@ -279,6 +400,8 @@ def main() -> None:
         "plain, each written to SQLite": written,
         "node, all published before they meet": best(at_once),
         "node, published one by one while linked": best(as_they_come),
+        "Bluetooth, all published before they meet": best(at_once_over_bluetooth),
+        "Bluetooth, published one by one while linked": best(as_they_come_over_bluetooth),
     }
     for name, rate in rows.items():
         print(f"| {name} | {rate:,.0f} | {rate / plain:.3f} ({rate / written:.2f} of the written) |", flush=True)
@@ -287,9 +410,21 @@ def main() -> None:
         ours = asyncio.run(meetings(Path(folder)))
     plainest = asyncio.run(plain_meetings())
     print(f"\n{MEETINGS} contacts, ms\n\n| path | median | best | of the plain path (medians) |\n|---|---|---|---|")
-    for name, times in (("TCP, one byte there and back", plainest), ("TCP, Noise, agreement, greetings", ours)):
+    rows_of_meetings = [("TCP, one byte there and back", plainest), ("TCP, Noise, agreement, greetings", ours)]
+    for name, role in (("advertisements every 20 ms", "ble"), ("every 250 ms, scanning 10 %", "ble-at-ease")):
+        with tempfile.TemporaryDirectory() as folder:
+            times = asyncio.run(meetings_over_bluetooth(Path(folder), role, MEETINGS if role == "ble" else LONG))
+        rows_of_meetings.append((f"Bluetooth with {name}: the same, and finding each other", times))
+    for name, times in rows_of_meetings:
         ratio = median(times) / median(plainest)
         print(f"| {name} | {1000 * median(times):.2f} | {1000 * min(times):.2f} | {ratio:.1f} |", flush=True)
+
+    print("\nNeighbours that a device serves in a minute, advertisements every 250 ms, scanning 10 %\n")
+    print("| in reach at any time | served |\n|---|---|")
+    for beside, leave in ((1, True), (8, True), (30, False)):
+        with tempfile.TemporaryDirectory() as folder:
+            many = asyncio.run(served(Path(folder), beside, leave))
+        print(f"| {beside}, who {'leave when they are served' if leave else 'stay'} | {many} |", flush=True)
 
     print(
         f"\n{STORED:,} publications in the store\n\n| process | start, s | MiB before | MiB after |\n|---|---|---|---|"

@@ -18,6 +18,7 @@ __all__ = ["MODULES", "on_files", "reference"]
 
 MODULES = (
     "hunet",
+    "hunet.notebook",
     "hunet.testing",
     "hunet.protocols",
     "hunet.protocols.contract",

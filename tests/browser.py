@@ -6,6 +6,7 @@ tests of pages also write the pictures of the documentation.
 
 from __future__ import annotations
 
+import io
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from selenium.webdriver import Chrome
 
-__all__ = ["colours", "complaints", "open_page", "start_browser"]
+__all__ = ["colours", "complaints", "open_page", "start_browser", "take_pictures"]
 
 _FLAGS = (
     "--headless=new",
@@ -60,6 +61,25 @@ def open_page(browser: Chrome, page: Path | str) -> None:
     _console(browser)  # what earlier pages said
     colours(browser, "light")
     browser.get(page.absolute().as_uri() if isinstance(page, Path) else page)
+
+
+def take_pictures(browser: Chrome, path: Path) -> list[Path]:
+    """Pictures of the page that is open, as a laptop and a telephone show it: NAME-1366.png and NAME-390.png.
+
+    Nothing of the page may be out of sight at either width, but for what scrolls in a place of its own.
+    """
+    from PIL import Image
+
+    written = []
+    for width, height in ((1366, 900), (390, 844)):
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        written.append(path.with_name(f"{path.name}-{width}.png"))
+        with Image.open(io.BytesIO(browser.get_screenshot_as_png())) as seen:
+            seen.convert("RGB").quantize(64).save(written[-1], optimize=True)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    return written
 
 
 def colours(browser: Chrome, scheme: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.browser import start_browser
+from tests.browser import start_browser, take_pictures
 from tests.machine import needs_shared
 
 if TYPE_CHECKING:
@@ -98,15 +97,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 @pytest.fixture
 def picture(request: pytest.FixtureRequest, browser: Chrome, tmp_path: Path) -> Callable[[str], None]:
-    """Takes a picture of the page that is open, under a name; ``--pictures`` keeps it for the documentation."""
+    """Takes pictures of the page that is open, under a name; ``--pictures`` keeps them for the documentation."""
 
     def take(name: str) -> None:
-        from PIL import Image
-
-        kept = bool(request.config.getoption("--pictures"))
-        path = (PICTURES if kept else tmp_path) / f"{name}.png"
-        with Image.open(io.BytesIO(browser.get_screenshot_as_png())) as seen:
-            seen.convert("RGB").quantize(256).save(path, optimize=True)
-        assert 10_000 < path.stat().st_size < 200_000
+        folder = PICTURES if request.config.getoption("--pictures") else tmp_path
+        for path in take_pictures(browser, folder / name):
+            assert 10_000 < path.stat().st_size < 200_000
 
     return take

@@ -28,6 +28,7 @@ REMEDIES = {
     "an IPv6 link-local address": "switch IPv6 on: sysctl net.ipv6.conf.all.disable_ipv6=0",
     "the folder /proc": "use Linux",
     "a package index": "let pip reach one",
+    "LaTeX with pgfplots": "apt install texlive-pictures",
     "a C compiler": "apt install gcc python3-dev",
 }
 """What tests may need beyond the packages that ``./run setup`` installs, and how to get it."""
@@ -147,6 +148,13 @@ def needs_proc() -> None:
     """Where the memory of a process is read."""
     if not Path("/proc/self/statm").exists():
         _lacks("the folder /proc")
+
+
+def needs_pgfplots() -> str:
+    """The program pdflatex, which finds pgfplots."""
+    program, finder = shutil.which("pdflatex"), shutil.which("kpsewhich")
+    found = finder and not subprocess.run([finder, "pgfplots.sty"], capture_output=True, check=False).returncode
+    return program if program and found else _lacks("LaTeX with pgfplots")
 
 
 def needs_package(environment: Path, requirement: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).parents[1] / "bench"
-PICTURES = {"mops_figure", "worlds_figures"}
+PICTURES = {"gallery_figures", "mops_figure", "worlds_figures"}
 QUICK = {"b_sub", "mops_figure"}
 PROGRAMS = sorted(path.stem for path in BENCH.glob("*.py") if path.stem != "__main__")
 

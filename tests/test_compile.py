@@ -24,6 +24,7 @@ out = Path(sys.argv[1])
 contacts = hunet.make_world("waypoint", 3, nodes=25, duration=3600.0)
 workload = hunet.make_workload(contacts, seed=5, messages=60, ttl=1800.0)
 settings = {
+    "prophet": {}, "prophet-v2": {}, "max-prop": {}, "bubble-rap": {},
     "push": {"buffer": 20}, "pull": {"from_anyone": True}, "spray-and-wait": {"copies": 8},
     "socialcast": {"period": 60.0}, "socialcast-random": {}, "socio-aware-overlay": {"threshold": 300.0},
     "b-sub": {"decay_cycle": 600.0}, "b-sub-p": {}, "b-sub-push": {}, "b-sub-pull": {},
@@ -59,7 +60,7 @@ def test_compiled_modules_run_as_the_python_ones_do(tmp_path: Path) -> None:
     for folder in (pure, library):
         shutil.copytree(ROOT / "src", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     expected = runs(tmp_path, pure, ".py")
-    assert len(expected) == 14 * 2 * 7
+    assert len(expected) == 18 * 2 * 7
     assert runs(tmp_path, library, ".so") == expected
 
 

@@ -6,11 +6,13 @@ import importlib
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
+from html.parser import HTMLParser
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -36,6 +38,7 @@ NOT_RUN = {
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
     r"hunet emulate .*": "takes a minute and more; tests/node/test_emulation.py does small ones",
     r"(venv-pack|export PYSPARK_|spark-submit) ?.*": "needs a cluster; tests/pipeline/test_submit.py has a local one",
+    r"(sudo|hciconfig) .*": "needs a Bluetooth adapter and root; tests/node/ble does the same with virtual adapters",
     r"curl .*": "needs a node that runs; tests/node/test_http_api.py asks the same of one",
 }
 """Lines of commands that no test runs, and why."""
@@ -212,8 +215,58 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    """Strictly: no broken link, no page that the contents do not name; and the reference has the whole public API."""
+class _Loaded(HTMLParser):
+    """What a browser loads with a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {key: value or "" for key, value in attrs}
+        if tag == "link" and given.get("rel") in ("canonical", "next", "prev"):
+            return
+        named = given.get("href", "") if tag in ("link", "image", "use", "base") else given.get("src", "")
+        self.found += [each for each in (named, given.get("srcset", ""), given.get("poster", "")) if each]
+        self.found += re.findall(r"url\(([^)]+)\)", given.get("style", ""))
+
+
+def remote(address: str) -> bool:
+    return bool(re.match(r"""['"]?(?:[a-z]+:)?//""", address.strip(), re.IGNORECASE))
+
+
+def loaded_from_elsewhere(site: Path) -> list[str]:
+    """Everything that pages of a site load from another machine: styles, scripts, fonts, pictures."""
+    found = []
+    for path in sorted(each for each in site.rglob("*") if each.suffix in (".html", ".svg", ".css", ".js")):
+        text = path.read_text("utf-8")
+        addresses = []
+        if path.suffix in (".html", ".svg"):
+            page = _Loaded()
+            page.feed(text)
+            addresses += page.found
+        if path.suffix in (".html", ".svg", ".css"):
+            addresses += re.findall(r"url\(([^)]+)\)", text) + re.findall(r"@import\s+([^;]+);", text)
+        if path.suffix == ".js":  # what a script adds to a page
+            addresses += re.findall(r"""(?:importScripts|import)\(\s*(['"][^'"]+)""", text)
+        found += [f"{path.relative_to(site)}: {each}" for each in addresses if remote(each)]
+    return found
+
+
+def test_what_is_loaded_from_elsewhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        '<link rel="stylesheet" href="https://cdn.example/a.css"><link rel="canonical" href="https://here/">'
+        '<script src="//cdn.example/b.js"></script><img src="c.png"><a href="https://example.org/">a link</a>'
+        "<style>@font-face { src: url(https://fonts.example/d.woff) }</style>"
+    )
+    (tmp_path / "style.css").write_text("@import 'https://cdn.example/e.css'; p { background: url(f.png) }")
+    assert [each.rpartition("/")[2].rstrip("'") for each in loaded_from_elsewhere(tmp_path)] == [
+        *("a.css", "b.js", "d.woff", "e.css")
+    ]
+
+
+def test_the_site_is_built_without_a_warning_and_works_offline(tmp_path: Path) -> None:
+    """Strictly: no broken link, no page that the contents do not name; the whole public API; nothing of other sites."""
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)],
         cwd=ROOT,
@@ -223,8 +276,13 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "systems" / "b-sub" / "index.html").exists()
-    assert "hunet.make_world" in (tmp_path / "reference" / "index.html").read_text()
+    assert (tmp_path / "systems" / "b-sub.html").exists()
+    assert "hunet.make_world" in (tmp_path / "reference.html").read_text()
+    assert loaded_from_elsewhere(tmp_path) == []
+    assert not re.search(r'<a[^>]+href="[^":]*/"', (tmp_path / "index.html").read_text())  # pages open from a disk
+    pictures = re.findall(r'<img[^>]+src="(pictures/[^"]+)"', (tmp_path / "gallery.html").read_text())
+    assert len(pictures) >= 9
+    assert all((tmp_path / picture).exists() for picture in pictures)
 
 
 def test_the_reference_has_the_whole_public_api() -> None:
@@ -245,8 +303,56 @@ def test_the_reference_has_the_whole_public_api() -> None:
 
 
 def test_the_first_screen_of_the_readme_has_the_two_commands() -> None:
-    screen = "\n".join((ROOT / "README.md").read_text().splitlines()[:14])
-    assert re.findall(r"^    (\./run \w+)", screen, re.MULTILINE) == ["./run demo", "./run test"]
+    """And nothing else to type: a picture, three doors, which radio, and the claims."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    screen = text.partition("## ")[0]
+    assert re.findall(r"^    (.*?) +# \S+ \w+", screen, re.MULTILINE) == ["./run demo", "./run test"]
+    assert "```" not in screen
+    assert screen.index("./run demo") < screen.index("![") < screen.index("Three doors") < screen.index("Which radio?")
+    assert len(re.findall(r"^- \*\*(Simulate|Analyse on Spark|Run for real)\.\*\*", screen, re.MULTILINE)) == 3
+
+
+def test_the_readme_has_the_claims_and_leads_to_every_page() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    judged = re.findall(r"^\| \[.*?\]\((systems/[\w-]+\.md)\) ((?:\| \d+ ){4})\| \d+ \|$", claims(), re.MULTILINE)
+    assert len(judged) == 5
+    for page, counts in judged:
+        assert re.search(rf"^\| \[[\w -]+\]\(docs/{page}\) {re.escape(counts)}\|$", text, re.MULTILINE), page
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        assert page.name == "index.md" or f"]({page.relative_to(ROOT)}" in text, page
+
+
+def claims() -> str:
+    return (ROOT / "docs" / "claims.md").read_text("utf-8")
+
+
+def test_the_tutorial_shows_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], hunet: Any
+) -> None:
+    """Protocols differ, push is at the bound, and the figures are those of its own commands."""
+    page = ROOT / "docs" / "getting-started.md"
+    text = page.read_text("utf-8")
+    [make, runs, _] = of(page, "sh")
+    monkeypatch.chdir(tmp_path)
+    assert "668 contacts" in text
+    assert "668 contacts" in hunet(*shlex.split(make.splitlines()[0])[1:]).out
+    found = {}
+    for command in runs.splitlines():
+        answer = hunet(*shlex.split(command)[1:], "--json").json
+        protocol = answer["name"]["protocol"]
+        found[protocol] = (answer["delivery_ratio"], answer["relayed"])
+        told = f"| `{protocol}` | {answer['delivery_ratio']:.3f} | {answer['relayed']:,} |"
+        assert told in text, told
+        assert answer["latency_avg"] > 60, "messages take their time"
+        if protocol == "push":
+            assert answer["delivery_ratio"] == answer["reachable_ratio"], "push is at the bound"
+    assert len(set(found.values())) == len(found) == 3, "protocols differ"
+    assert max(found, key=lambda protocol: found[protocol]) == "push"
+    run_python(page)
+    said = capfd.readouterr().out
+    [told] = re.findall(r"delivers (0\.\d+) of (0\.\d+) reachable", text)
+    assert f"delivery ratio {told[0]} of {told[1]} reachable" in said
+    assert len(re.findall(r"^t\d +\d+\.\d+$", said, re.MULTILINE)) > 5, "a mean delay for each topic"
 
 
 def test_parameters_are_documented_as_they_are() -> None:

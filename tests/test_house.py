@@ -30,6 +30,9 @@ ROOMS = {
     "pipeline": {"model", "graphs", "protocols", "registry", "worlds", "simulation"},
     "testing": {"model", "protocols", "registry", "simulation"},
     "report": {"model", "graphs"},
+    "reporting": {"model", "graphs", "registry", "worlds", "simulation", "pipeline", "report", "advising"},
+    "advising": {"model", "pipeline"},
+    "notebook": {"model", "pipeline", "report", "reporting", "advising"},
 }
 """What each room may import. The registry is ``hunet.systems`` itself; no room imports a system by its name."""
 SYSTEMS = ("b_sub", "mops", "social_election", "socialcast", "socio_aware_overlay")

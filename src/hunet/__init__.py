@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hunet.model import Contacts, HunetError, Publication, Subscription, Workload
     from hunet.model.contact_files import read_contacts, write_contacts
     from hunet.node.node import Node
+    from hunet.notebook import advise, report, study
     from hunet.pipeline.traces import read_trace
     from hunet.protocols import Protocol
     from hunet.simulation import Crash, Links, Result, make_workload, read_workload, run
@@ -39,12 +40,15 @@ __all__ = [
     "Result",
     "Subscription",
     "Workload",
+    "advise",
     "make_workload",
     "make_world",
     "read_contacts",
     "read_trace",
     "read_workload",
+    "report",
     "run",
+    "study",
     "write_contacts",
 ]
 
@@ -52,6 +56,7 @@ __all__ = [
 _HOMES = {
     "hunet.model": ("Contacts", "HunetError", "Publication", "Subscription", "Workload"),
     "hunet.node.node": ("Node",),
+    "hunet.notebook": ("advise", "study"),
     "hunet.pipeline.traces": ("read_trace",),
     "hunet.protocols": ("Protocol",),
     "hunet.systems": ("PROTOCOLS",),
@@ -66,6 +71,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("hunet")
+    if name == "report":  # the room of that name, which can be called
+        return import_module("hunet.report")
     for home, names in _HOMES.items():
         if name in names:
             try:

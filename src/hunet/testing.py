@@ -41,6 +41,7 @@ class Network:
         *,
         links: Links | None = None,
         seed: int = 1,
+        storage: int | None = None,
         **parameters: Any,
     ) -> None:
         kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
@@ -61,7 +62,7 @@ class Network:
 
         self.messages = Catalogue()
         loss = node_rng(seed, Stream.LINKS)
-        self.engine = Engine(nodes, self.messages, make, links or Links(), loss, crashes=True)
+        self.engine = Engine(nodes, self.messages, make, links or Links(), loss, crashes=True, storage=storage)
         self.engine.start()
         self.nodes = [TestNode(self, node) for node in range(nodes)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from rich.text import Text
 
 from hunet import Contacts, write_contacts
 from hunet.cli import app
+from hunet.cli.progress import progress_of_runs
+from hunet.report.metrics import METRICS
+from hunet.report.tables import print_study
 
 RECORDS = [("a", "b", 0, 10), ("b", "c", 20, 30), ("c", "d", 40, 50)]
 
@@ -49,6 +53,49 @@ def test_help_shows_all_that_is_written(hunet: Any) -> None:
         for text in (command.help, *(getattr(option, "help", None) for option in command.params)):
             assert not text or Text.from_markup(text).plain == text, name
     assert "[default: (push)]" in hunet("run", "--help").out
+
+
+def test_help_has_no_types_beside_flags(hunet: Any) -> None:
+    for words in (("--help",), ("run", "--help"), ("advise", "--help"), ("trace", "import", "--help")):
+        said = hunet(*words).out
+        assert "--help" in said
+        assert "bool" not in said
+    assert re.search(r"--json +Print the summary", hunet("run", "--help").out)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_tables_are_never_cut(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What does not fit goes to a second table, with the names again; at 80 columns the demo needs one."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = [name for name in METRICS if name != "forwards"]
+    figures = {f"{name}_mean": 12.3 for name in names} | {f"{name}_ci95": 0.0 for name in names}
+    points: list[dict[str, Any]] = [
+        {"point": 0, "runs": 5, "failed": 0, "protocol": name, "created_mean": 300.0, **figures}
+        for name in ("push", "socio-aware-overlay")
+    ]
+    print_study(points, "a crowd")
+    said = capsys.readouterr().out
+    assert "…" not in said
+    assert max(map(len, said.splitlines())) <= width
+    heads = " ".join(said.split())
+    for word in ("ered %", "packets", "control", "band MB", "kers"):
+        assert word in heads
+    assert said.count("socio-aware-overlay") == (2 if width == 60 else 1)
+
+
+def test_a_log_is_told_how_long_the_rest_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 10.0, 40.0, 50.0, 80.0])
+    monkeypatch.setattr("hunet.cli.progress.monotonic", lambda: next(clock))
+    with progress_of_runs("advise", lines=True) as progress:
+        assert progress is not None
+        for done in (6, 9, 10, 13):  # five were there before
+            progress(done, 21)
+    told = ["advise: 9 of 21 runs, about 2.0 min left", "advise: 13 of 21 runs, about 80.0 s left"]
+    assert capsys.readouterr().err.splitlines() == told
+    with progress_of_runs("study") as none:
+        assert none is None
 
 
 def test_help_imports_nothing_heavy() -> None:

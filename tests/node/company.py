@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,9 @@ class Diary:
     async def frame(self, device: str, data: bytes) -> None:
         self.events.append((device, data))
 
+    def signal(self, device: str, rssi: int) -> None:
+        self.events.append(("signal", device, rssi))
+
     def link_down(self, device: str, reason: str) -> None:
         self.events.append(("down", device, reason))
 
@@ -82,12 +85,16 @@ class Neighbour(Neighbourhood):
 
 @asynccontextmanager
 async def neighbour(
-    folder: Path, identity: Identity | None = None, diary: Diary | None = None, **settings: Any
+    folder: Path,
+    identity: Identity | None = None,
+    diary: Diary | None = None,
+    ways: Iterable[Discovery] = (),
+    **settings: Any,
 ) -> AsyncIterator[Neighbour]:
-    """A running neighbourhood on loopback."""
+    """A running neighbourhood on loopback, with further ways of discovery."""
     identity, by_hand, diary = identity or Identity.new(), ByHand(), diary or Diary()
     book = AddressBook(folder / f"{identity.device}.json")
-    made = Neighbour(identity, book, [by_hand], **{"listen": ("127.0.0.1", 0), **settings})
+    made = Neighbour(identity, book, [by_hand, *ways], **{"listen": ("127.0.0.1", 0), **settings})
     made.by_hand, made.diary = by_hand, diary
     await made.start(diary)
     try:

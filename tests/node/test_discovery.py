@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hunet.model import ConfigurationError
-from hunet.node.discovery import Beacons, Discovery, Sighting, StaticPeers
+from hunet.node.discovery import Beacons, Discovery, ShortIds, Sighting, StaticPeers
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.trust import AddressBook
@@ -64,7 +64,7 @@ def test_two_see_each_other_by_beacons_and_not_themselves() -> None:
         assert (interface, socket.AF_INET) in ann.open_on
         for here, there, tcp_port in ((ann, bob, 1002), (bob, ann, 1001)):
             for _ in range(5):
-                assert await next_of(here) == Sighting("127.0.0.1", tcp_port, there._ids.now)
+                assert await next_of(here) == Sighting("127.0.0.1", tcp_port, there.ids.now)
         await ann.close()
         await bob.close()
         assert ann.open_on == []
@@ -83,7 +83,7 @@ def test_beacons_also_go_by_broadcast_and_by_ipv6() -> None:
     async def scene() -> None:
         beacons = Beacons(None, port, interval=0.01)
         await beacons.start(1001)
-        expected = struct.pack(">4sB8sH", b"hune", 1, bytes.fromhex(beacons._ids.now), 1001)
+        expected = struct.pack(">4sB8sH", b"hune", 1, bytes.fromhex(beacons.ids.now), 1001)
 
         async def listen(ear: socket.socket) -> bytes:
             ear.setblocking(False)
@@ -104,7 +104,8 @@ def test_a_beacon_says_no_more_than_it_must_and_soon_something_else(monkeypatch:
 
     async def scene() -> None:
         sent: list[bytes] = []
-        beacons = Beacons([interface], port, interval=1000.0, clock=lambda: clock[0])
+        beacons = Beacons([interface], port, interval=1000.0)
+        beacons.ids = ShortIds(clock=lambda: clock[0])
         await beacons.start(1001)
         for each in beacons._ears.values():
             monkeypatch.setattr(each, "sendto", lambda data, address: sent.append(data))
@@ -119,8 +120,9 @@ def test_a_beacon_says_no_more_than_it_must_and_soon_something_else(monkeypatch:
         assert said[0] == said[1]
         assert len(set(said)) == 3
         await beacons.close()
-        other = Beacons([interface], port, clock=lambda: clock[0])
-        assert bytes.fromhex(other._ids.now) not in said  # another start, another id, though it is the same device
+        other = Beacons([interface], port)
+        other.ids = ShortIds(clock=lambda: clock[0])
+        assert bytes.fromhex(other.ids.now) not in said  # another start, another id, though it is the same device
 
     asyncio.run(scene())
 
@@ -137,7 +139,7 @@ def test_datagrams_that_are_no_beacons_are_ignored() -> None:
             b"hunx" + good[4:],
             good[:4] + b"\2" + good[5:],
             good[:-2] + b"\0\0",
-            good[:5] + bytes.fromhex(beacons._ids.now) + good[13:],
+            good[:5] + bytes.fromhex(beacons.ids.now) + good[13:],
             *(rng.randbytes(rng.choice((15, 15, rng.randrange(2000)))) for _ in range(2000)),
         ):
             beacons.heard(bad, ("192.0.2.1", 5))

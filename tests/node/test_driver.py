@@ -21,6 +21,7 @@ from tests.fields import difference
 from tests.node.table import IDENTITIES, NAMES, Table
 
 STATEFUL = ["push", "spray-and-wait", "b-sub", "socialcast", "social-election", "socio-aware-overlay", "mops"]
+STATEFUL += ["prophet", "prophet-v2", "max-prop", "bubble-rap"]
 OUTSIDE = (LiveDriver, Catalogue)
 """What the state of a protocol refers to and does not hold."""
 
@@ -164,6 +165,10 @@ LEARNT: dict[str, tuple[str, ...]] = {
     "push": ("seen", "delivered"),
     "pull": ("seen", "delivered"),
     "spray-and-wait": ("tokens", "spraying"),
+    "prophet": ("predictabilities", "wants"),
+    "prophet-v2": ("predictabilities", "parted"),
+    "max-prop": ("likelihoods", "vectors", "got"),
+    "bubble-rap": ("popularity", "view.familiar", "wants"),
     "socialcast": ("utilities", "copies", "forecasts.topics"),
     "socialcast-random": ("copies", "forecasts.topics"),
     "socio-aware-overlay": ("seen", "view.familiar", "subscriptions", "_subscriptions_heard"),
@@ -178,12 +183,16 @@ LEARNT: dict[str, tuple[str, ...]] = {
 }
 """For each protocol, what it must have learnt before its state is worth writing."""
 STATES: list[tuple[str, dict[str, Any]]] = [
-    *((protocol, {}) for protocol in sorted(set(PROTOCOLS) - {"mops", "random-broker", "socio-aware-overlay"})),
+    *(
+        (protocol, {})
+        for protocol in sorted(set(PROTOCOLS) - {"mops", "random-broker", "socio-aware-overlay", "bubble-rap"})
+    ),
     ("socialcast", {"model": "trend"}),
     ("socialcast", {"model": "season"}),
     ("socialcast", {"distrust": 0.3}),
     ("socialcast", {"model": "season", "distrust": 0.3, "weights": {"battery": 0.5, "col": 0.5}, "buffer": 3}),
     ("socio-aware-overlay", {"threshold": 20.0}),
+    ("bubble-rap", {"threshold": 20.0}),
     ("random-broker", {"share": 0.5, "cycle": 60.0}),
     ("mops", {"learning": "exchange", "sigma": 200.0, "relearn": 400.0, "threshold": 0.01}),
 ]

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from hunet.cli import app
 from hunet.model import ConfigurationError, Contacts, OutputError, Publication, Subscription, Workload
+from hunet.node.emulated_device import Network
 from hunet.node.emulation import Emulation, emulate
 from hunet.protocols.contract import Logged
 from hunet.simulation.agreement import compare
@@ -31,10 +32,18 @@ SAID = [Publication("m1", 5, 0, "news"), Publication("m2", 30, 1, "art", ttl=20.
 WANTED = [Subscription(3, "news"), Subscription(2, "art"), Subscription(1, "news", start=15.0, end=70.0)]
 
 
-@pytest.mark.parametrize("protocol", ["push", "b-sub"])
-def test_real_nodes_deliver_what_their_protocols_say(protocol: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "network"),
+    [
+        ("push", "loopback"),
+        ("b-sub", "loopback"),
+        ("push", "ble"),
+        pytest.param("b-sub", "ble", marks=pytest.mark.slow),
+    ],
+)
+def test_real_nodes_deliver_what_their_protocols_say(protocol: str, network: Network, tmp_path: Path) -> None:
     contacts, workload = Contacts.from_records(MEETINGS), Workload.of(SAID, WANTED)
-    real = asyncio.run(emulate(contacts, workload, protocol, pace=PACE, folder=tmp_path / "d"))
+    real = asyncio.run(emulate(contacts, workload, protocol, pace=PACE, network=network, folder=tmp_path / "d"))
     delivered = {(each.publication, each.node): each.time for each in real.deliveries}
     events = real.events
     agreement = compare(contacts, workload, events, delivered, protocol, slowest=30 * PACE)
@@ -48,7 +57,7 @@ def test_devices_in_namespaces_find_each_other_by_beacons() -> None:
     needs_namespaces()
     contacts = Contacts.from_records([("0", "1", 0, 30)])
     workload = Workload.of([Publication("m", 0, 0, "news")], [Subscription(1, "news")])
-    real = asyncio.run(emulate(contacts, workload, "push", pace=10.0, namespaces=True))
+    real = asyncio.run(emulate(contacts, workload, "push", pace=10.0, network="namespaces"))
     assert [(each.publication, each.node) for each in real.deliveries] == [("m", 1)]
 
 
@@ -66,6 +75,8 @@ def test_the_command_refuses_what_real_nodes_cannot_do() -> None:
     said = CliRunner().invoke(app, ["emulate", "--world", "waypoint", "--set", "links.loss=0.5"])
     assert isinstance(said.exception, ConfigurationError)
     assert "links of real nodes" in str(said.exception)
+    said = CliRunner().invoke(app, ["emulate", "--world", "waypoint", "--until=60", "--radio=ble", "--loopback"])
+    assert "knows no IP" in str(said.exception)
 
 
 @pytest.mark.parametrize(("end", "lost"), [(100.0, 1), (1.0, 0)])
@@ -73,7 +84,7 @@ def test_the_command_fails_if_a_delivery_is_missing_and_no_contact_was_too_short
     end: float, lost: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nobody_meets(*_: Any, pace: float, **__: Any) -> Emulation:
-        return Emulation(pace, False, [], [Logged(0.0, 0.0, 0, "publish", -1, "m")], [], {})
+        return Emulation(pace, "loopback", [], [Logged(0.0, 0.0, 0, "publish", -1, "m")], [], {})
 
     monkeypatch.setattr("hunet.node.emulation.emulate", nobody_meets)
     for name, text in {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Coroutine
@@ -451,6 +452,8 @@ def test_two_commands_on_one_machine_exchange_a_message(tmp_path: Path) -> None:
             assert bob.stdout.readline().endswith(": hello\n")
             status = run("status", "-d", tmp_path / "ann", "--json").communicate()[0]
             assert '"protocol": "b-sub"' in status
+            shown = run("status", "-d", tmp_path / "ann").communicate()[0]
+            assert re.search(r"^role +none$", shown, re.MULTILINE)
             assert run("log", "-d", tmp_path / "bob").communicate()[0].endswith("still there\n")
             assert run("log", "-d", tmp_path / "bob", "--json").communicate()[0] == ""
         finally:

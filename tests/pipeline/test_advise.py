@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,10 @@ from hunet import Contacts, Publication, Subscription, Workload, run, write_cont
 from hunet.model.errors import ConfigurationError
 from hunet.model.files import read_toml
 from hunet.pipeline.advice import COSTS, Advice, Goal, advice_study, judge
+from hunet.pipeline.storage import write_json
 from hunet.pipeline.study_plan import Point, Source, Study
+from hunet.pipeline.study_run import do_run
+from hunet.report.advice import advice_text, shown
 from hunet.report.runs import Runs
 from hunet.systems import PROTOCOLS
 
@@ -87,6 +91,50 @@ def test_what_is_cheap_but_not_sure_is_not_recommended() -> None:
     assert not judged({"cheap": shaky}, Goal(0.99, 60.0)).best
 
 
+def test_near_misses_and_the_likely_winner_are_told() -> None:
+    advice = judged(
+        {
+            "likely": [(0.78, 2.0), (0.88, 2.0), (0.80, 2.0)],
+            "sure": [(0.90, 9.0), (0.91, 9.0), (0.89, 9.0)],
+            "unlikely": [(0.70, 1.0), (0.78, 1.0), (0.69, 1.0)],
+            "hopeless": [(0.10, 1.0), (0.11, 1.0), (0.10, 1.0)],
+            "dear": [(0.91, 20.0), (0.91, 20.0), (0.92, 20.0)],
+        }
+    )
+    assert advice.best is not None
+    assert advice.best.name == "sure"
+    assert advice.likely is not None
+    assert advice.likely.name == "likely"
+    assert [each.name for each in advice.near_misses] == ["likely", "unlikely"]
+    assert advice.undecided
+    answer, near, undecided, *_ = advice_text(advice, "packets")
+    assert answer.startswith("For 80 % within 60 min use sure: 90.0 % in time at 9.0 packets.")
+    assert re.search(r"^Cheaper, and may reach it too: likely \(\d\d % likely, at 2.0\); unlikely \(", near)
+    assert undecided.startswith("Undecided: more runs will tell, such as --runs 6. The likely winner is likely (")
+    push = [(0.95, 50.0), (0.94, 51.0), (0.96, 50.0)]
+    clear = judged({"spray": [(0.85, 4.1), (0.86, 4.0), (0.85, 4.2)], "push": push})
+    assert not clear.undecided
+    assert clear.likely == clear.best
+    assert clear.near_misses == []
+
+
+def test_nothing_reaches_the_goal_but_something_may() -> None:
+    advice = judged({"close": [(0.75, 1.0), (0.83, 1.0), (0.80, 1.0)], "far": [(0.1, 1.0), (0.1, 1.0), (0.1, 1.0)]})
+    assert advice.best is None
+    assert advice.undecided
+    told = advice_text(advice, "packets")
+    assert told[0].startswith("Nothing reaches 80 % within 60 min.")
+    assert told[1].startswith("What may reach it after all: close (")
+    assert told[2].startswith("Undecided: more runs will tell")
+
+
+def test_near_misses_are_never_left_out_of_the_table() -> None:
+    many = {f"dear {number}": [(0.9, 9.0), (0.9, 9.1), (0.9, 9.0)] for number in range(20)}
+    advice = judged(many | {"cheap": [(0.70, 1.0), (0.95, 1.0), (0.78, 1.0)]})
+    assert [each.name for each in shown(advice)][-1] == "cheap"
+    assert len(shown(advice)) == 13
+
+
 def test_probabilities_are_those_of_students_t() -> None:
     # Mean 0.8 + s / sqrt(3), so t = 1 with two degrees of freedom: 0.7887 by the table.
     runs = [(0.81, 1.0), (0.82, 1.0), (0.83, 1.0)]
@@ -144,6 +192,37 @@ def test_goals_that_cannot_be(tmp_path: Path) -> None:
     assert all(point.settings["parameters"]["buffer"] == "none" for point in study.points)
 
 
+def test_another_question_is_answered_without_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any
+) -> None:
+    """All runs are there: nothing of Spark is started, and only the head of the page is written anew."""
+    monkeypatch.chdir(tmp_path)
+    trace = crowd(Path("trace.csv"))
+    study = advice_study(trace, Goal(0.3, 1800.0), messages=9, topics=2, buffer=None, runs=2, quick=True)
+    assert [do_run(run, Path("advice")) for run in study.runs()] == [None] * len(study.runs())
+    write_json(Path("advice/study.json"), study.identity)
+
+    def no_session(*_: object, **__: object) -> None:
+        raise AssertionError("a session was asked for")
+
+    monkeypatch.setattr("hunet.pipeline.session.spark_session", no_session)
+    ask = ("advise", trace, "--within", "30min", "--messages", "9", "--topics", "2", "--quick", "--runs", "2")
+    first = hunet(*ask, "--ratio", "0.2", "--confidence", "0.5")
+    assert first.status == 0, first.err
+    page = Path("advice/report.html").read_text()
+    assert page.index("class=answer>For 20 % within 30 min use ") < page.index("<svg") < page.index("<h2>Results")
+    drawn = Path("advice/report/side-by-side.svg").stat().st_mtime_ns
+    second = hunet(*ask, "--ratio", "0.21", "--cost", "copies", "--confidence", "0.5")
+    assert second.status == 0, second.err
+    assert "runs, about" not in second.err
+    again = Path("advice/report.html").read_text()
+    assert "class=answer>For 21 % within" in again
+    assert "For 20 % within" not in again
+    assert again.partition("<h2>Results")[2] == page.partition("<h2>Results")[2]
+    assert Path("advice/report/side-by-side.svg").stat().st_mtime_ns == drawn
+    assert "belongs to another study" in hunet("advise", trace, "--within", "20min", *ask[4:]).err
+
+
 @pytest.mark.slow
 def test_from_question_to_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any) -> None:
     del spark  # the session that the command finds running
@@ -156,7 +235,7 @@ def test_from_question_to_run(spark: SparkSession, tmp_path: Path, monkeypatch: 
     )
     status, said, _ = hunet(*ask, "--ratio", "0.3", "--confidence", "0.5")
     assert status == 0
-    assert "For 30 % within 30.0 min use " in said
+    assert "For 30 % within 30 min use " in said
     assert "To run it: hunet run --config advice/recommended.toml" in said
     assert Path("advice/report.html").exists()
     status, said, _ = hunet(*ask, "--ratio", "0.3", "--confidence", "0.5", "--json")  # from the results that are there
@@ -176,6 +255,6 @@ def test_from_question_to_run(spark: SparkSession, tmp_path: Path, monkeypatch: 
 
     status, said, _ = hunet(*ask, "--ratio", "1")
     assert status == 1
-    assert "Nothing reaches 100 % within 30.0 min. Contacts allow " in said
+    assert "Nothing reaches 100 % within 30 min. Contacts allow " in said
     assert "Ask for less, or for a longer delay." in said
     assert not Path("advice/recommended.toml").exists()

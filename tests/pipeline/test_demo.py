@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hunet import Contacts, write_contacts
+from hunet import Contacts, make_workload, make_world, run, write_contacts
 from hunet.cli import main
-from hunet.systems import PROTOCOLS
+from hunet.model import from_mapping
+from hunet.systems import PROTOCOLS, Scales, demo_parameters, protocol_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,10 +42,53 @@ def test_the_demo_compares_all_protocols(
     assert rows["pull"]["overhead_ratio_mean"] == 0
     shown = demo()  # from the results that are there
     assert "trace.csv; 20 messages that live 60 min; 2 runs" in shown
-    assert "Most delivered: push." in shown
+    assert " data packets per publication" in shown, "the answer in words"
+    assert "Settings for this crowd: spray-and-wait copies=8; " in shown
+    assert "out of" in shown.splitlines()[2], "what goes beside contacts has a column of its own"
+    assert "(–: none, everybody is alike)" in " ".join(shown.split())
     assert shown.count("±") > 5
     watched = shown.partition("Watch a run: hunet replay ")[2].split()
     assert (Path(watched[0]) / "forwards.parquet").exists()
     assert watched[1:] == ["--contacts", "trace.csv"]
     assert {path.stem for path in Path("demo-results/report").glob("*.svg")} >= {"contact-graph-0", "brokers"}
     assert Path("demo-results/summary.csv").exists()
+
+
+def test_settings_of_the_demo_follow_from_the_crowd() -> None:
+    crowd = make_world("waypoint", seed=1, nodes=12, duration=600)
+    scales = Scales.of(crowd, within=300.0)
+    assert scales.pace == pytest.approx(600 * 12 / (2 * len(crowd)))
+    slow, quick = demo_parameters(scales._replace(within=30000.0, pace=900.0)), demo_parameters(scales)
+    assert slow["b-sub"]["decay_cycle"] == 100 * quick["b-sub"]["decay_cycle"]
+    assert slow["b-sub-p"]["decay_cycle"] == 900
+    assert slow["social-election"]["window"] == slow["random-broker"]["window"] == 10000
+    assert demo_parameters(scales._replace(span=8 * 3600.0))["socio-aware-overlay"] == {"threshold": 3600}
+    for protocol, parameters in quick.items():
+        assert from_mapping(protocol_class(protocol).Parameters, parameters)
+
+
+@pytest.mark.slow
+def test_every_system_shows_what_it_is_for() -> None:
+    """On a crowd of the demo: what each system is proud of, beside what it is compared with."""
+    crowd = make_world("community", seed=1)
+    workload = make_workload(crowd, seed=1, messages=300, ttl=3600.0, first=0.25)
+    chosen = demo_parameters(Scales.of(crowd, 3600.0))
+    ours = ("b-sub", "b-sub-p", "mops", "social-election", "socialcast", "socio-aware-overlay")
+    found = {
+        protocol: run(crowd, workload, protocol, seed=1, train=0.25, **chosen.get(protocol, {})).summary
+        for protocol in ("push", "pull", "random-broker", *ours)
+    }
+    ratio = {protocol: summary["delivery_ratio"] for protocol, summary in found.items()}
+    packets = {protocol: summary["relayed"] for protocol, summary in found.items()}
+    assert ratio["push"] == found["push"]["reachable_ratio"]
+    assert ratio["b-sub"] > 0.75
+    assert packets["b-sub"] < packets["push"] / 3
+    assert ratio["b-sub-p"] > 0.75
+    assert ratio["mops"] > 0.99
+    assert packets["mops"] < 0.75 * packets["push"]
+    assert ratio["social-election"] > ratio["random-broker"] + 0.1
+    assert found["social-election"]["role_time"]["broker"] < 40
+    assert ratio["socialcast"] > ratio["pull"]
+    overlay = found["socio-aware-overlay"]
+    assert overlay["latency_avg"] < found["push"]["latency_avg"], "brokers reach each other at once"
+    assert overlay["out_of_band_packets"] > 0

@@ -72,6 +72,11 @@ def test_shell_examples_run(page: Path, shell_line: Any) -> None:
                 shell_line(part)
             elif part:
                 shell(part, Path())
+    if page.name == "getting-started.md":  # what a reader is told to see
+        answer = re.search("class=answer>(.*?)</p>", Path("results/report.html").read_text("utf-8"))
+        assert answer
+        assert answer[1].startswith("push delivers ")
+        assert "all others deliver less" in answer[1]
 
 
 @pytest.mark.parametrize("page", quick_first(pages_in_python(on_spark=True)), ids=name)

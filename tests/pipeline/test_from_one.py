@@ -121,8 +121,11 @@ def test_a_scenario_becomes_a_study(hunet: Any) -> None:
         ("mine-SprayAndWaitRouter-4", "spray-and-wait", 4),
         ("mine-SprayAndWaitRouter-16", "spray-and-wait", 16),
     ]
-    assert study["case"][0]["parameters"] == {"buffer": 10, "evict": "first-in"}
-    assert study["links"] == {"rate": 2_000_000.0, "unit": "bits/s"}
+    assert study["case"][0]["parameters"] == {
+        **{"subscribers_carry": False, "order": "random", "evict": "first-in", "again": "at-once"}
+    }
+    assert study["storage"] == 1000
+    assert study["links"] == {"rate": 2_000_000.0, "unit": "bits/s", "radio": "one"}
 
     contacts = read_contacts("study/contacts.parquet")
     assert contacts.names == ("c2", "c3", "p0", "p1")
@@ -171,16 +174,15 @@ def test_json_and_runs(hunet: Any) -> None:
     ("more", "problem"),
     [
         (
-            "Group.router = ProphetRouter",
-            "extra.txt, line 2: no router 'ProphetRouter' in hunet: it has EpidemicRouter",
+            "Group.router = LifeRouter",
+            "extra.txt, line 2: no router 'LifeRouter' in hunet: it has EpidemicRouter",
         ),
         (
             "Scenario.simulateConnections = true",
-            "extra.txt, line 2: 'Scenario.simulateConnections' makes connections from",
+            "line 11: 'Group.movementModel' = ShortestPathMapBasedMovement: hunet has RandomWaypoint",
         ),
         ("Group2.router = DirectDeliveryRouter", "line 2: 'Group2.router' differs between groups"),
-        ("Events2.size = 100, 200", "mine.txt, line 8: bufferSize 1k with messages of 1"),
-        ("Group.bufferSize = 99", "bufferSize 99 holds no message of 100 bytes"),
+        ("Group.bufferSize = 99", "bufferSize 99 holds no message, for the smallest has 100 bytes"),
         ("Events2.class = MessageBurstGenerator", "no events of class 'MessageBurstGenerator'"),
         ("Group.activeTimes = 0, 100", "'Group.activeTimes' = 0, 100: devices here are always on"),
         ("Group1.deleteDelivered = true", "devices here do not learn that a message has been delivered"),
@@ -231,6 +233,101 @@ def test_what_is_wrong_is_said(hunet: Any, more: str, problem: str) -> None:
     Path("when.txt").write_text("-1 C M1 0 1 100\n")
     Path("answer.txt").write_text("1 C M1 0 1 100 50\n")
     status, _, said = hunet("from-one", "mine.txt", "extra.txt", "-o", "study")
+    assert status == 1
+    assert problem in said
+
+
+def test_everything_that_cannot_be_taken_over_is_listed_at_once(hunet: Any) -> None:
+    Path("extra.txt").write_text(
+        "Group.router = LifeRouter\nGroup.activeTimes = 0, 100\nGroup.bufersize = 5M\nReport.warmup = 100\n"
+        "btInterface.type = InterferenceLimitedInterface\nScenario.simulateConnections = true\n"
+    )
+    status, _, said = hunet("from-one", "mine.txt", "extra.txt", "-o", "study")
+    assert status == 1
+    lines = said.splitlines()
+    assert lines[0] == "hunet: 6 settings cannot be taken over (or go on without, with --ignore-unknown):"
+    assert [re.match(r"  (\w+)\.txt, line (\d+): ", line).groups() for line in lines[1:]] == [  # type: ignore[union-attr]
+        ("default_settings", "11"),
+        ("extra", "1"),
+        ("extra", "2"),
+        ("extra", "5"),
+        ("extra", "4"),
+        ("extra", "3"),
+    ]
+    assert "ConnectivityONEReport" in lines[1]
+    # What is wrong for The ONE too is in the list, and nothing follows from it that is not there.
+    Path("extra.txt").write_text("Scenario.endTime = soon\nEvents2.interval = 0\nGroup.router = LifeRouter\n")
+    status, _, said = hunet("from-one", "mine.txt", "extra.txt", "-o", "study", "--ignore-unknown")
+    assert (status, said.count("\n")) == (1, 3)
+    assert "extra.txt, line 1: 'Scenario.endTime' must be a number" in said
+    assert "extra.txt, line 2: 'Events2.interval' needs a second between messages" in said
+    assert not Path("study").exists()
+
+
+MOVING = """
+Scenario.simulateConnections = true
+Scenario.endTime = 2000
+Scenario.nrofHostGroups = 3
+MovementModel.worldSize = 400, 300
+MovementModel.warmup = 100
+Group.movementModel = ClusterMovement
+Group.clusterCenter = 60, 60
+Group.clusterRange = 50
+Group.waitTime = 0, 60
+Group.nrofHosts = 6
+Group2.groupID = c
+Group2.movementModel = RandomWaypoint
+Group2.speed = 2, 4
+Group3.groupID = s
+Group3.nrofHosts = 1
+Group3.movementModel = StationaryMovement
+Group3.nodeLocation = 200, 150
+Group.router = [EpidemicRouter; ProphetRouter; MaxPropRouter]
+Events.nrof = 1
+Events1.class = MessageEventGenerator
+Events1.interval = 50, 150
+Events1.size = 100, 900
+Events1.hosts = 0, 13
+Events1.prefix = M
+MovementModel.rngSeed = 7
+Group.bufferSize = 1k
+"""
+
+
+def test_movement_without_a_map_becomes_contacts(hunet: Any) -> None:
+    Path("moving.txt").write_text(MOVING)
+    status, said, problem = hunet("from-one", "moving.txt", "-o", "study")
+    assert (status, problem) == (0, "")
+    assert said.count("hosts move by hunet's world 'clusters', seed 7: not along The ONE's paths") == 1
+    study = read_toml(Path("study/study.toml"))
+    assert [(case["protocol"], case["parameters"]) for case in study["case"]] == [
+        ("push", {"subscribers_carry": False, "order": "random", "evict": "first-in", "again": "at-once"}),
+        ("prophet", {"subscribers_carry": False, "time_unit": 30.0, "evict": "first-in", "again": "at-once"}),
+        ("max-prop", {"subscribers_carry": False, "acknowledged": "delete", "evict": "first-in", "again": "at-once"}),
+    ]
+    assert study["storage"] == 1000
+    contacts = read_contacts("study/contacts.parquet")
+    assert len(contacts.names) == 13
+    assert contacts.span == (0.0, 2000.0)
+    met = {frozenset((a[0], b[0])) for a, b, _, _ in contacts.records()}
+    assert {frozenset("p"), frozenset("pc"), frozenset("cs")} <= met
+    assert frozenset("ps") not in met  # the clusters are too far from who stands still
+    [first, *_] = read_study(Path("study/study.toml")).runs()
+    assert do_run(first, Path("results")) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("Group2.speed = 0, 4", "'Group2.speed' = 0, 4: hosts that walk need a speed above 0"),
+        ("MovementModel.worldSize = 400", "'MovementModel.worldSize' must be two numbers, not '400'"),
+        ("Group3.movementModel = BusMovement", "'Group3.movementModel' = BusMovement: hunet has RandomWaypoint"),
+        ("Group2.interface1 = other\nother.transmitRange = 50", "movement needs one transmitRange"),
+    ],
+)
+def test_movement_that_cannot_be(hunet: Any, more: str, problem: str) -> None:
+    Path("moving.txt").write_text(MOVING + more)
+    status, _, said = hunet("from-one", "moving.txt", "-o", "study")
     assert status == 1
     assert problem in said
 

@@ -42,6 +42,16 @@ def meant(text: str) -> Any:
     return WORDS.get(plain, plain)
 
 
+@pytest.mark.parametrize("protocol", ["prophet", "prophet-v2", "max-prop", "bubble-rap"])
+def test_defaults_of_baselines_are_what_their_page_says(protocol: str) -> None:
+    page = (PAGES.parent / "baselines.md").read_text(encoding="utf-8")
+    section = page.split(f"(`{protocol}`)\n", 1)[1].split("\n## ", 1)[0]
+    told = {name: meant(default) for name, default in re.findall(r"^\| `(\w+)` \| [^|]* \| ([^|]*?) \|", section, re.M)}
+    rows = {row.name: row.default for row in describe(protocol_class(protocol).Parameters)}
+    assert set(rows) - set(told) == SHARED | {"again", "subscribers_carry"}
+    assert {name: "none" if rows[name] is None else rows[name] for name in told} == told
+
+
 @pytest.mark.parametrize("system", sorted(page.stem for page in PAGES.glob("*.md")))
 def test_defaults_are_what_the_page_says(system: str) -> None:
     rows = {row.name: row.default for row in describe(protocol_class(system).Parameters)}

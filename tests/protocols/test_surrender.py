@@ -62,14 +62,11 @@ def test_what_is_not_held_or_is_dead_cannot_go(protocol: str) -> None:
 
 
 @pytest.mark.parametrize(("evict", "first"), [("oldest", 1), ("first-in", 1), ("last-in", 3)])
-def test_a_bounded_buffer_gives_up_what_it_would_evict(evict: str, first: int) -> None:
-    node = holding("push", buffer=4, evict=evict)
+@pytest.mark.parametrize("buffer", [4, None])
+def test_a_buffer_gives_up_what_it_would_evict(evict: str, first: int, buffer: int | None) -> None:
+    node = holding("push", buffer=buffer, evict=evict)
     assert surrender(node, 1, 2, 3) == [first]
     assert copies(node) == sorted({0, 1, 2, 3} - {first})
-
-
-def test_an_unlimited_buffer_gives_up_the_oldest_whatever_it_would_evict() -> None:
-    assert surrender(holding("push", evict="last-in"), 1, 2, 3) == [1]
 
 
 def test_who_holds_nothing_for_others_gives_up_nothing() -> None:

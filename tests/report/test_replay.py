@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import hunet
-from hunet.cli.people import crowd_of, people_of_run
 from hunet.cli.replay import replay
 from hunet.model import Contacts, InputError, Publication, Subscription, Workload
 from hunet.report.replay import read_run
+from hunet.reporting import crowd_of, people_of_run
 from tests.browser import colours, complaints, open_page
 
 if TYPE_CHECKING:

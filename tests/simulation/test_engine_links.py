@@ -12,7 +12,7 @@ from hunet.model import Catalogue, Node
 from hunet.protocols import Control, Data, Driver, Packet, Protocol
 from hunet.simulation.engine import Engine
 from hunet.simulation.metrics import deliveries
-from hunet.simulation.record import Record
+from hunet.simulation.record import Record, columns
 from hunet.testing import Network, Pair
 from tests.simulation.test_engine import Diary, Word
 
@@ -163,3 +163,36 @@ def test_first_deliveries_are_in_order_of_time() -> None:
     for time, number in ((1.0, 5), (2.0, 3), (3.0, 5)):
         record.deliveries.extend((time, 0, number, 1))
     assert deliveries(record, nodes=1).publication.tolist() == [5, 3]
+
+
+def test_with_one_radio_a_device_takes_part_in_one_transfer_at_a_time() -> None:
+    """In the middle of a star: three seconds for three neighbours, where each link alone would take one."""
+    for links, arrivals in ((Links(rate=1.0), [1.0, 1.0, 1.0]), (Links(rate=1.0, radio="one"), [1.0, 2.0, 3.0])):
+        net = Network("push", 4, links=links)
+        net[0].publish("x", at=0.0)
+        for leaf in (1, 2, 3):
+            net[0].connect(net[leaf])
+        net.advance(5.0)
+        times = columns(net.engine.record.forwards, 4)[0].tolist()
+        assert times == arrivals
+
+
+def test_a_radio_is_free_again_when_a_contact_ends_in_a_transfer() -> None:
+    net = Network("push", 3, links=Links(rate=1.0, radio="one"))
+    net[0].publish("x", at=0.0)
+    net[0].connect(net[1])
+    net[0].connect(net[2])
+    net[0].disconnect(net[1], at=0.5)
+    assert net.engine.record.aborted == 1
+    net.advance(3.0)
+    assert net.packets() == ["0->2 m0"]
+    assert columns(net.engine.record.forwards, 4)[0].tolist() == [1.5]
+
+
+def test_pairs_that_share_nobody_transfer_at_the_same_time_with_one_radio() -> None:
+    net = Network("push", 4, links=Links(rate=1.0, radio="one"))
+    for node in (0, 2):
+        net[node].publish("x", at=0.0)
+        net[node].connect(net[node + 1])
+    net.advance(1.0)
+    assert sorted(net.packets()) == ["0->1 m0", "2->3 m1"]

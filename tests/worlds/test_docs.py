@@ -24,7 +24,7 @@ def test_every_parameter_is_documented_with_its_unit(name: str) -> None:
 
 def test_the_examples_in_toml_make_worlds() -> None:
     examples = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         assert len(make_world(example["world"].pop("name"), example.get("seed", 1), **example["world"])) > 0
 

@@ -18,11 +18,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "waypoint": {"nodes": 20, "duration": 400},
     "slaw": {"nodes": 20, "duration": 300},
     "campus": {"days": 1},
+    "clusters": {"duration": 900},
 }
 
 
 def test_the_worlds_and_their_parameters() -> None:
-    assert list(WORLDS) == ["community", "waypoint", "slaw", "campus"]
+    assert list(WORLDS) == ["community", "waypoint", "slaw", "campus", "clusters"]
     for world in WORLDS.values():
         rows = world.describe()
         assert all(row.help and row.source for row in rows)
@@ -51,11 +52,11 @@ def test_the_table_tells_how_it_was_made(name: str) -> None:
     assert contacts.span == (0, movement.duration)
     assert about["censored"]["left"] == (contacts.start == 0).sum()
     assert about["censored"]["right"] == (contacts.end == movement.duration).sum()
-    labels = {"community": "communities", "slaw": "own_clusters", "campus": "departments"}
+    labels = {"community": "communities", "slaw": "own_clusters", "campus": "departments", "clusters": "communities"}
     assert name not in labels or len(about[labels[name]]) == len(contacts.names)
 
 
-@pytest.mark.parametrize("name", ["community", "waypoint", "slaw"])
+@pytest.mark.parametrize("name", ["community", "waypoint", "slaw", "clusters"])
 def test_a_contact_is_a_matter_of_distance(name: str) -> None:
     movement = make_movement(name, 2, **SMALL[name])
     contacts, radius = (

@@ -115,3 +115,13 @@ def test_the_command_itself_imports_nothing_heavy() -> None:
     program = "import sys, hunet.cli.world; print({'numpy', 'rustworkx', 'rich.table'} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "set()"
+
+
+def test_a_community_in_which_nobody_moves_is_told() -> None:
+    """Three people in a square of their own have nobody to visit: contacts last as long as the run."""
+    still = run("community", "--set", "hosts=30", "--set", "duration=3600")
+    assert "48 contacts in 3,600 s" in still
+    assert "hunet: nobody moves: 48 of 48 contacts last the whole run" in still
+    for remedy in ("caves=4", "weak_ties=true"):
+        assert f"--set {remedy}" in still
+        assert "nobody moves" not in run("community", "--set", "hosts=30", "--set", "duration=3600", "--set", remedy)

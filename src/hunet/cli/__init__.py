@@ -78,7 +78,9 @@ def main() -> None:
     """Run the command line; errors of ours are one line on standard error and a non-zero exit."""
     sys.path.insert(0, "")  # a protocol of one's own (--protocol module:Class) lies in the current folder
     try:
-        app()
+        command = typer.main.get_command(app)
+        _hide_types_of_flags(command)
+        command()
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:
             _complain("interrupted; nothing was left half-written")
@@ -92,8 +94,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         from hunet.model.parts import missing_part
 
-        command = _asked()
-        advice = missing_part(f"'hunet {command}'", error, _PARTS.get(command.partition(" ")[0], "sim"))
+        asked = _asked()
+        advice = missing_part(f"'hunet {asked}'", error, _PARTS.get(asked.partition(" ")[0], "sim"))
         if advice is None:
             raise
         _complain(advice)
@@ -105,6 +107,15 @@ def main() -> None:
             raise
         _complain(str(error))
         sys.exit(1)
+
+
+def _hide_types_of_flags(command: Any) -> None:
+    """Typer writes <bool> beside every flag of the help, --help included, where nothing is to be given."""
+    for option in (*command.params, command.get_help_option(typer.Context(command))):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for below in getattr(command, "commands", {}).values():
+        _hide_types_of_flags(below)
 
 
 def _asked() -> str:

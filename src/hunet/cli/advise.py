@@ -12,7 +12,7 @@ from hunet.cli.options import ResultsFolder, SparkMaster
 from hunet.cli.progress import progress_of_runs
 
 if TYPE_CHECKING:
-    from hunet.pipeline.advice import Advice
+    from hunet.advising import Advised
 
 _RUNS, _QUICK_RUNS = 5, 3
 
@@ -26,7 +26,7 @@ def advise(
     ],
     ratio: Annotated[float, typer.Option(help="Share of (publication, subscriber) pairs to be served in time.")] = 0.8,
     within: Annotated[str, typer.Option(metavar="DELAY", help="In time means within: 90s, 30min, 6h, 2d.")] = "6h",
-    cost: Annotated[str, typer.Option(help="What shall be least: forwards, bytes, control or copies.")] = "forwards",
+    cost: Annotated[str, typer.Option(help="Cost to minimise: forwards, bytes, control or copies.")] = "forwards",
     confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure to reach the ratio it must be.")] = 0.9,
     messages: Annotated[int, typer.Option(min=1, help="Publications in each run.")] = 300,
     topics: Annotated[int, typer.Option(min=1, help="Topics; everybody wants one of them.")] = 10,
@@ -50,56 +50,62 @@ def advise(
 
     Example: hunet advise contacts.csv --ratio 0.8 --within 6h --cost forwards
     """
-    from hunet.cli.settings import duration
-    from hunet.pipeline.advice import Goal, advice_study, judge
+    from hunet.advising import advise as ask
+    from hunet.model.quantities import duration
+    from hunet.pipeline.advice import COSTS, Goal
     from hunet.pipeline.session import spark_session
-    from hunet.pipeline.studies import STUDY_OPTIONS, run_study
-    from hunet.pipeline.study_results import load_runs
+    from hunet.pipeline.studies import STUDY_OPTIONS
+    from hunet.reporting import make_advice_page
 
     goal = Goal(ratio, duration("--within", within), cost, confidence)  # type: ignore[arg-type]
-    many = runs or (_QUICK_RUNS if quick else _RUNS)
-    start = partial(spark_session, master, memory=memory, options=STUDY_OPTIONS)
-    study = advice_study(
-        contacts, goal, messages=messages, topics=topics, buffer=buffer, runs=many, quick=quick, start=start
-    )
-    with progress_of_runs("advise") as progress:
-        done = run_study(start(), study, out, progress)
-    advice = judge(load_runs(out, study), study, goal)
-    file = out / "recommended.toml"
-    if advice.best:
-        from os.path import relpath
-
-        from hunet.model.files import write_toml
-        from hunet.pipeline.advice import recommended_run
-        from hunet.pipeline.storage import is_uri
-
-        seen = contacts if is_uri(contacts) else relpath(Path(contacts).absolute(), out.absolute())
-        write_toml(file, recommended_run(study, advice.best.name, seen))
-    else:
-        file.unlink(missing_ok=True)  # of another question, to the same runs
-    from hunet.cli.report import make_report
-
-    page, _ = make_report(out, contacts=[contacts])
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(_plain(advice, file, page), indent=2))
-    else:
-        from hunet.pipeline.advice import COSTS
+    with progress_of_runs("advise", lines=True) as progress:
+        advised = ask(
+            contacts,
+            goal,
+            out,
+            messages=messages,
+            topics=topics,
+            buffer=buffer,
+            runs=runs,
+            quick=quick,
+            start=partial(spark_session, master, memory=memory, options=STUDY_OPTIONS),
+            progress=progress,
+            announce=_announce,
+        )
+    advice = advised.advice
+    if not as_json:
         from hunet.report.tables import print_advice
 
         print_advice(advice, COSTS[advice.goal.cost][0])
-        if advice.best:
-            typer.echo(f"To run it: hunet run --config {file}")
+        if advised.settings:
+            typer.echo(f"To run it: hunet run --config {advised.settings}")
+    page = make_advice_page(advised, out, contacts)
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(_plain(advised, page), indent=2))
+    else:
         typer.echo(f"All candidates: {page}")
-    for failure in done.failed:
+    for failure in advised.failed:
         typer.echo(f"hunet: run {failure}", err=True)
-    if done.failed or not advice.best:
+    if advised.failed or not advice.best:
         raise typer.Exit(1)
 
 
-def _plain(advice: Advice, file: Path, page: Path) -> dict[str, Any]:
+def _announce(runs: int, seconds: float) -> None:
+    from hunet.report.metrics import duration
+
+    typer.echo(
+        f"hunet: {runs} runs, about {duration(seconds)} on the idle cores of this machine (a rough guess); "
+        "stopped, the same command goes on",
+        err=True,
+    )
+
+
+def _plain(advised: Advised, page: Path) -> dict[str, Any]:
     from hunet.pipeline.advice import Candidate
+
+    advice = advised.advice
 
     def told(each: Candidate | None) -> Any:
         return each and {**each._asdict(), "ratio": each.ratio._asdict(), "cost": each.cost._asdict()}
@@ -110,8 +116,11 @@ def _plain(advice: Advice, file: Path, page: Path) -> dict[str, Any]:
         "bound": advice.bound._asdict(),
         "recommended": told(advice.best),
         "sure": advice.sure,
+        "undecided": advice.undecided,
+        "likely": told(advice.likely),
+        "near_misses": [told(each) for each in advice.near_misses],
         "runner_up": told(advice.runner_up),
         "candidates": [told(each) for each in advice.candidates],
-        "settings": str(file) if advice.best else None,
+        "settings": str(advised.settings) if advised.settings else None,
         "report": str(page),
     }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hunet.cli.options import ResultsFolder
 from hunet.cli.progress import progress_of_runs
 
-_EIGHT_HOURS = 28800.0
+if TYPE_CHECKING:
+    from hunet.pipeline.study_plan import Study
+
 _TRAINING = 0.25
 
 
@@ -28,42 +31,23 @@ def demo(
 
     One hundred people walk between the places of their communities for eight hours (SocialCast's world); everybody
     wants one of ten topics, and messages are published from the third hour on. All protocols see the same crowds and
-    the same messages. The same command again shows the results that are there.
+    the same messages, with settings that follow from the crowd, as those of hunet advise do. The same command again
+    shows the results that are there.
 
     Example: hunet demo --trace contacts.csv --out mine
     """
-    from hunet.cli.settings import duration
     from hunet.model.errors import ConfigurationError
+    from hunet.model.quantities import duration
     from hunet.pipeline.session import spark_session
     from hunet.pipeline.studies import STUDY_OPTIONS, run_study
-    from hunet.pipeline.study_plan import plan_study
-    from hunet.systems import PROTOCOLS, Scales, settings
 
     life = duration("--ttl", ttl)
     if life < 1:
         raise ConfigurationError(f"--ttl {ttl}: messages must live for a second or longer")
-    given: dict[str, Any] = {
-        "protocol": list(PROTOCOLS),
-        "repetitions": runs,
-        "tables": True,  # for the figures of the page, and to watch any run
-        # MOPS watches who meets whom before it begins; all others just wait for the first message.
-        "train": _TRAINING,
-        "workload": {"messages": messages, "ttl": life, "first": _TRAINING},
-    }
-    span = _EIGHT_HOURS
-    if trace:
-        from hunet.model.contact_files import read_contacts
-
-        first, last = read_contacts(trace).span
-        span, given["contacts"] = last - first, str(trace.absolute())
-    else:
-        given["world"] = [{"name": "community"}]
-    chosen = settings(Scales(within=life, span=span))
-    given["parameters"] = {each.protocol: each.parameters for each in chosen if each.purpose == "demo"}
-    study = plan_study(given, Path("demo"))
-    spark = spark_session(None, memory="1g", options=STUDY_OPTIONS)
+    study = _plan(trace, messages, runs, life)
+    start = partial(spark_session, None, memory="1g", options=STUDY_OPTIONS)
     with progress_of_runs("demo") as progress:
-        done = run_study(spark, study, out, progress)
+        done = run_study(start, study, out, progress)
     points = done.summary.to_pylist()
     if as_json:
         import json
@@ -74,14 +58,55 @@ def demo(
 
         who = trace.name if trace else "100 people, 10 communities, 8 hours"
         print_comparison(points, f"{who}; {messages} messages that live {life / 60:g} min; {runs} runs")
-        from hunet.cli.report import make_report
-
-        page, _ = make_report(out, contacts=[trace] if trace else [])
-        typer.echo(f"Figures and which differences are real: {page}")
-        for run in sorted(out.glob("runs/protocol=social-election/*.parquet"))[:1]:
-            file = f" --contacts {trace}" if trace else ""
-            typer.echo(f"Watch a run: hunet replay {out / 'tables' / run.stem}{file}")
+        _tell(study, out, trace)
     if done.failed:
         for failure in done.failed:
             typer.echo(f"hunet: run {failure}", err=True)
         raise typer.Exit(1)
+
+
+def _plan(trace: Path | None, messages: int, runs: int, life: float) -> Study:
+    """All protocols, with settings that suit the crowd."""
+    from hunet.model.contact_files import read_contacts
+    from hunet.pipeline.study_plan import plan_study
+    from hunet.systems import PROTOCOLS, Scales, demo_parameters
+    from hunet.worlds import make_world
+
+    contacts = read_contacts(trace) if trace else make_world("community", seed=1)
+    crowd: dict[str, Any] = {"contacts": str(trace.absolute())} if trace else {"world": [{"name": "community"}]}
+    return plan_study(
+        {
+            **crowd,
+            "protocol": list(PROTOCOLS),
+            "repetitions": runs,
+            "tables": True,  # for the figures of the page, and to watch any run
+            # MOPS watches who meets whom before it begins; all others just wait for the first message.
+            "train": _TRAINING,
+            "workload": {"messages": messages, "ttl": life, "first": _TRAINING},
+            "parameters": demo_parameters(Scales.of(contacts, life)),
+        },
+        Path("demo"),
+    )
+
+
+def _tell(study: Study, out: Path, trace: Path | None) -> None:
+    """The answer, the settings, and where to go on."""
+    from hunet.report.field import fields_of
+    from hunet.report.study import StudyResults
+    from hunet.reporting import make_report
+
+    typer.echo()
+    for field in fields_of(StudyResults(out)):
+        typer.echo(field.answer())
+    chosen = {point.protocol: point.settings["parameters"] for point in study.points}
+    told = [
+        f"{protocol} {', '.join(f'{name}={value}' for name, value in given.items())}"
+        for protocol, given in chosen.items()
+        if given
+    ]
+    typer.echo(f"Settings for this crowd: {'; '.join(told)}.")
+    page, _ = make_report(out, contacts=[trace] if trace else [])
+    typer.echo(f"Figures and which differences are real: {page}")
+    for run in sorted(out.glob("runs/protocol=social-election/*.parquet"))[:1]:
+        file = f" --contacts {trace}" if trace else ""
+        typer.echo(f"Watch a run: hunet replay {out / 'tables' / run.stem}{file}")

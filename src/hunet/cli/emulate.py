@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,7 @@ from hunet.cli.options import (
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
+    from hunet.node.emulated_device import Network
     from hunet.node.emulation import Emulation
     from hunet.simulation.agreement import Agreement
 
@@ -65,12 +66,16 @@ def emulate(
             help="Devices in network namespaces with cables between them, or all on loopback.",
         ),
     ] = None,
+    radio: Annotated[
+        Literal["ip", "ble"],
+        typer.Option(rich_help_panel=_HOW, help="Devices meet over IP, or over virtual Bluetooth adapters (ble)."),
+    ] = "ip",
     meeting: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
             rich_help_panel=_HOW,
-            show_default="2 on loopback, 5 in namespaces",
+            show_default="5 in namespaces, 2 elsewhere",
             help="Real seconds that two devices may take to meet or to notice that they parted.",
         ),
     ] = None,
@@ -96,7 +101,7 @@ def emulate(
     from hunet.cli.settings import Settings
     from hunet.model import ConfigurationError
     from hunet.node.emulation import emulate as play
-    from hunet.node.emulation import may_make_namespaces
+    from hunet.node.networks import may_make_namespaces
     from hunet.pipeline.study_run import contacts_of, workload_of
     from hunet.simulation.agreement import compare
 
@@ -123,10 +128,13 @@ def emulate(
     if not len(met):
         raise ConfigurationError("no contacts are left: choose another part of the trace")
     workload = workload_of(run, met)
+    if radio == "ble" and namespaces is not None:
+        raise ConfigurationError("--radio ble knows no IP: leave out --namespaces and --loopback")
     cables = may_make_namespaces() if namespaces is None else namespaces
-    patience = meeting if meeting is not None else 5.0 if cables else 2.0
+    network: Network = "ble" if radio == "ble" else "namespaces" if cables else "loopback"
+    patience = meeting if meeting is not None else 5.0 if network == "namespaces" else 2.0
     with progress_bar("emulation") as progress:
-        real = asyncio.run(play(met, workload, name, parameters, pace=pace, namespaces=cables, progress=progress))
+        real = asyncio.run(play(met, workload, name, parameters, pace=pace, network=network, progress=progress))
     agreement = compare(
         met,
         workload,
@@ -165,16 +173,17 @@ def _report(contacts: Contacts, real: Emulation, agreement: Agreement) -> dict[s
             name: round(met[int(share * (len(met) - 1))], 4) if met else None
             for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0))
         },
-        "namespaces": real.namespaces,
+        "network": real.network,
         "pace": real.pace,
         "counters": real.counters,
     }
 
 
 def _print(report: dict[str, Any], nodes: int, contacts: int, real: Emulation) -> None:
-    where = "in network namespaces" if real.namespaces else "on loopback"
+    where = {"namespaces": "in network namespaces", "loopback": "on loopback", "ble": "with virtual Bluetooth adapters"}
     times = ", ".join(f"{name} {1000 * (each or 0):.0f} ms" for name, each in report["meeting_seconds"].items())
-    typer.echo(f"{nodes} devices {where}, {contacts} contacts at {real.pace:g} seconds of the trace in a real one")
+    times_as_fast = f"{contacts} contacts at {real.pace:g} seconds of the trace in a real one"
+    typer.echo(f"{nodes} devices {where[real.network]}, {times_as_fast}")
     typer.echo(f"devices met in {contacts - report['contacts_missed']} contacts, after {times}")
     typer.echo(f"{len(real.deliveries)} deliveries; {report['same']} as simulated, {report['different']} not")
     for each in report["differences"]:

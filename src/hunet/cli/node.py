@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hunet.node.http.client import NodeClient
     from hunet.node.mtcp import MtcpPort
     from hunet.node.node import Node
+    from hunet.node.radio import Radio
 
 _PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
 _PAGE = "Its web page"
@@ -56,6 +57,24 @@ def node(
         list[str] | None,
         typer.Option(metavar="NAME", rich_help_panel=_NETWORK, help="Beacons on these interfaces only."),
     ] = None,
+    ip: Annotated[
+        bool, typer.Option("--ip/--no-ip", rich_help_panel=_NETWORK, help="Meet over IP at all; Bluetooth needs none.")
+    ] = True,
+    bluetooth: Annotated[
+        bool, typer.Option("--bluetooth", rich_help_panel=_NETWORK, help="Meet over Bluetooth Low Energy as well.")
+    ] = False,
+    adapter: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", rich_help_panel=_NETWORK, help="The Bluetooth adapter: hci0, usb:0, serial:/dev/ttyUSB0."
+        ),
+    ] = "hci0",
+    scan: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT", rich_help_panel=_NETWORK, help="The share of time in which Bluetooth scans.", max=100.0
+        ),
+    ] = 10.0,
     http: Annotated[
         str | None,
         typer.Option(
@@ -132,21 +151,31 @@ def node(
 
     if encounters not in ("pseudonyms", "names", "off"):
         raise ConfigurationError(f"--encounters {encounters}: write pseudonyms, names or off")
+    if not ip and not bluetooth:
+        raise ConfigurationError("--no-ip leaves no way to meet anybody: add --bluetooth")
     whole = quota << 20
     device = Node(
         folder.expanduser(),
         protocol,
         dict(split_setting(text) for text in settings or []),
-        listen=listen,
+        listen=listen if ip else None,
         beacons=False,
         peers=peer or (),
-        discoveries=[Beacons(interface)] if beacons else [],
+        discoveries=[Beacons(interface)] if beacons and ip else [],
+        radios=[_bluetooth(adapter, scan)] if bluetooth else [],
         quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
         encounters=encounters,  # type: ignore[arg-type]
         trial=trial,
     )
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))
     asyncio.run(_run(device, subscribe_to or [], say, as_json, (http, http_token), port))
+
+
+def _bluetooth(adapter: str, scan: float) -> Radio:
+    from hunet.node.ble.adapter import named_adapter
+    from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
+
+    return Bluetooth(named_adapter(adapter), BluetoothSettings(scan=scan / 100))
 
 
 async def _run(
@@ -169,7 +198,8 @@ async def _run(
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
-        typer.echo(f"{device.device} runs {device.protocol} at {device.address}", err=True)
+        places = [device.address, *(f"Bluetooth ({radio})" for radio in device.status()["radios"])]
+        typer.echo(f"{device.device} runs {device.protocol} at {' and '.join(filter(None, places))}", err=True)
         if port is not None:
             await stack.enter_async_context(port)
             typer.echo(f"it takes bundles over MTCP at {port.host}:{port.port}", err=True)
@@ -218,8 +248,8 @@ def publish(
     import mimetypes
     from base64 import b64encode
 
-    from hunet.cli.settings import duration
     from hunet.model import ConfigurationError, InputError
+    from hunet.model.quantities import duration
 
     if group and topic and text is None:
         topic, text = None, topic  # the only word is what to say
@@ -294,7 +324,10 @@ def peers(
         running.ask("DELETE", "blocked", unblock)
     found = running.ask("GET", "peers")["peers"]
     lines = [
-        f"{each['name']}  {each['device']}" + ("" if each["same_protocol"] else "  (other protocol)") for each in found
+        f"{each['name']}  {each['device']}"
+        + ("" if each["radio"] == "ip" else f"  over {each['radio']}")
+        + ("" if each["same_protocol"] else "  (other protocol)")
+        for each in found
     ]
     _answer(found, as_json, "\n".join(lines) or "nobody is in reach")
 
@@ -323,8 +356,11 @@ def status(
         _answer(many, as_json, f"at least {many} subscribers have it")
         return
     found = running.ask("GET", "status")
-    rows = {**{key: value for key, value in found.items() if key != "counters"}, **found["counters"]}
+    rows = {key: value for key, value in found.items() if key not in ("radios", "counters")}
+    rows |= {f"{radio} {key}": value for radio, about in found["radios"].items() for key, value in about.items()}
+    rows |= found["counters"]
     rows["subscriptions"] = ", ".join(found["subscriptions"]) or "none"
+    rows["role"] = found["role"] or "none"
     _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 
@@ -344,7 +380,9 @@ def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
         else:
             began = datetime.fromtimestamp(each["start"], UTC).strftime("%Y-%m-%d %H:%M:%S")
             lasted = "still there" if each["end"] is None else f"{each['end'] - each['start']:.0f} s"
-            typer.echo(f"{began}  {each['met']}  {lasted}")
+            heard = "" if each["weakest"] is None else f", {each['weakest']} to {each['strongest']} dBm"
+            over = "" if each["radio"] == "ip" else f"  over {each['radio']}{heard}"
+            typer.echo(f"{began}  {each['met']}  {lasted}{over}")
 
 
 def _running(folder: Path) -> NodeClient:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+_EVERY = 30.0
+"""Seconds between two lines of a log."""
 
 
 @contextmanager
@@ -25,11 +29,32 @@ def progress_bar(what: str) -> Iterator[Callable[[float], None] | None]:
         yield lambda share: progress.update(task, completed=share)
 
 
+def _lines(label: str) -> Callable[[int, int], None]:
+    """Lines for a log: how many runs are done, and about how long the others take, at most every half minute."""
+    import typer
+
+    from hunet.report.metrics import duration
+
+    begun = told = monotonic()
+    first: int | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told, first
+        now = monotonic()
+        first = done - 1 if first is None else first  # what was there before
+        if now - told >= _EVERY:
+            told = now
+            left = (now - begun) / (done - first) * (total - done)
+            typer.echo(f"{label}: {done} of {total} runs, about {duration(left)} left", err=True)
+
+    return tell
+
+
 @contextmanager
-def progress_of_runs(label: str = "runs") -> Iterator[Callable[[int, int], None] | None]:
-    """A bar that counts runs, with the time left, where a person can see it."""
+def progress_of_runs(label: str = "runs", *, lines: bool = False) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar that counts runs, with the time left, for a person; elsewhere a line now and then, if wanted."""
     if not sys.stderr.isatty():
-        yield None
+        yield _lines(label) if lines else None
         return
     from rich.console import Console
     from rich.progress import (

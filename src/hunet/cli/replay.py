@@ -26,8 +26,8 @@ def replay(
 
     Example: hunet replay results && xdg-open results/replay.html
     """
-    from hunet.cli.people import crowd_of, people_of_run
     from hunet.report.replay import read_run, write_replay
+    from hunet.reporting import crowd_of, people_of_run
 
     named = read_run(run)["name"]["contacts"]
     met, tracks = people_of_run(run, named, contacts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,9 +85,9 @@ def _run(label: str, file: Path, traces: Path, out: Path, quick: bool, master: s
         return 0
     if quick:
         study = study.first(_QUICK)
-    spark = spark_session(master, memory=memory, options=STUDY_OPTIONS)
+    start = partial(spark_session, master, memory=memory, options=STUDY_OPTIONS)
     with progress_of_runs(label) as progress:
-        done = run_study(spark, study, out, progress)
+        done = run_study(start, study, out, progress)
     typer.echo(f"{label}: {done.runs} runs, {len(done.failed)} failed")
     return len(done.failed)
 

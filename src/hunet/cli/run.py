@@ -81,6 +81,12 @@ def run(
         float | None,
         typer.Option(metavar="SHARE", rich_help_panel=WHAT, help="Share of the trace in which protocols only watch."),
     ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES", rich_help_panel=_WRONG, show_default="unlimited", help="What a device can hold: 500k, 5M."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", rich_help_panel=OUT, help="Folder for summary.json and tables."),
@@ -103,7 +109,8 @@ def run(
 
     Example: hunet run --contacts trace.csv --protocol spray-and-wait --set copies=4 --seed 1
     """
-    from hunet.cli.settings import Settings, duration, parse_crash
+    from hunet.cli.settings import Settings, parse_crash
+    from hunet.model.quantities import duration
 
     given = Settings(config)
     given.override(
@@ -114,6 +121,7 @@ def run(
         publications=publications,
         subscriptions=subscriptions,
         train=train,
+        storage=storage,
     )
     life = duration("--ttl", ttl) if ttl else None
     given.override_table("workload", {"messages": messages, "topics": topics, "ttl": life})

@@ -5,7 +5,6 @@ The file is read as that of a study: ``hunet.pipeline.study_plan`` describes it.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +14,6 @@ if TYPE_CHECKING:
     from hunet.pipeline.study_plan import Run
 
 _TABLES = ("parameters", "workload", "links", "world")
-
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def duration(option: str, text: str) -> float:
-    """Seconds, of a time as people write it.
-
-    >>> duration("--ttl", "90s"), duration("--ttl", "1.5h"), duration("--within", "30min"), duration("--ttl", "30m")
-    (90.0, 5400.0, 1800.0, 1800.0)
-    """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)", text.strip())
-    if not found or found[2] not in _SECONDS:
-        raise ConfigurationError(f"{option} {text}: write a number and one of s, min, h, d, such as 6h")
-    return float(found[1]) * _SECONDS[found[2]]
 
 
 class Settings:

@@ -41,7 +41,7 @@ def study(
     start = partial(spark_session, master, memory=memory, options=STUDY_OPTIONS)
     plan = read_study(file, traces, start)
     with progress_of_runs() as progress:
-        done = run_study(start(), plan, out, progress)
+        done = run_study(start, plan, out, progress)
     if as_json:
         import json
 

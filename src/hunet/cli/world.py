@@ -18,6 +18,7 @@ _SUMMARIES = {
     "waypoint": "Random waypoint, from goal to uniform goal (social election).",
     "slaw": "Least-action walks between fractal waypoints (social election).",
     "campus": "Students between classes, dormitories and the library (MOPS).",
+    "clusters": "Walkers in disks, and ferries between them (The ONE).",
 }
 
 Seed = Annotated[
@@ -156,6 +157,20 @@ def _make(name: str | None, seed: int | None, settings: list[str] | None, config
 
             write_contacts(contacts, sinks.output)
         _print_summary(contacts)
+        if chosen["world"] == "community":
+            _warn_of_stillness(contacts)
+
+
+def _warn_of_stillness(contacts: Contacts) -> None:
+    """Who lives in a square with all relations never leaves it: in small communities that may be nearly everybody."""
+    first, last = contacts.span
+    whole = int(((contacts.start <= first) & (contacts.end >= last)).sum())
+    if 2 * whole >= len(contacts):
+        typer.echo(
+            f"hunet: nobody moves: {whole} of {len(contacts)} contacts last the whole run, since most people know "
+            "nobody outside their square; try fewer caves (such as --set caves=4) or --set weak_ties=true",
+            err=True,
+        )
 
 
 def _print_summary(contacts: Contacts) -> None:

@@ -22,6 +22,7 @@ from hunet.model.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -103,6 +104,44 @@ class Contacts:
             about=about,
         )
 
+    @classmethod
+    def from_pandas(
+        cls, frame: pd.DataFrame, *, a: str = "a", b: str = "b", start: str = "start", end: str = "end"
+    ) -> Contacts:
+        """From a DataFrame with two columns of names and two of times, in seconds or as timestamps.
+
+        Timestamps (without a time zone they are UTC) count from the first of them, which becomes ``origin``.
+
+        >>> import pandas as pd
+        >>> log = pd.DataFrame({"who": ["ann"], "whom": ["bob"], "from": [0], "to": [60]})
+        >>> Contacts.from_pandas(log, a="who", b="whom", start="from", end="to")
+        Contacts(2 nodes, 1 contacts, 0 to 60 s)
+        """
+        for column in (a, b, start, end):
+            if column not in frame.columns:
+                known = ", ".join(map(str, frame.columns))
+                raise ConfigurationError(f"no column '{column}' in the DataFrame, which has {known}: name it")
+        begin, finish, origin = _seconds(frame[start]), _seconds(frame[end]), None
+        if frame[start].dtype.kind == "M" and len(frame):
+            origin = float(begin.min())
+            begin, finish = begin - origin, finish - origin
+        one, two = (frame[column].astype(str).to_numpy() for column in (a, b))
+        names = sorted({*one, *two}, key=natural_order)
+        number = {name: place for place, name in enumerate(names)}
+        low, high = ([number[name] for name in column] for column in (one, two))
+        return cls.from_arrays(names, low, high, begin, finish, origin=origin)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a DataFrame with the columns a, b, start, end; names are categories.
+
+        >>> Contacts.from_records([("ann", "bob", 0, 10)]).to_pandas().values.tolist()
+        [['ann', 'bob', 0.0, 10.0]]
+        """
+        import pandas as pd
+
+        a, b = (pd.Categorical.from_codes(codes, list(self.names)) for codes in (self.a, self.b))
+        return pd.DataFrame({"a": a, "b": b, "start": self.start, "end": self.end})
+
     def __len__(self) -> int:
         return len(self.start)
 
@@ -165,6 +204,15 @@ class Contacts:
         one, two = codes[self.a], codes[self.b]
         rows = _hashes(np.minimum(one, two), np.maximum(one, two), self.start, self.end)
         return content_fingerprint(_halves(rows), _halves(_hashes(codes)), self.span)
+
+
+def _seconds(times: pd.Series[Any]) -> NDArray[np.float64]:
+    """Seconds, of numbers or of timestamps since 1970."""
+    if times.dtype.kind != "M":
+        return np.asarray(times, np.float64)
+    import pandas as pd
+
+    return np.asarray(pd.to_datetime(times, utc=True).astype("datetime64[us, UTC]").astype("int64"), np.float64) / 1e6
 
 
 def content_fingerprint(rows: tuple[int, int, int], nodes: tuple[int, int, int], span: tuple[float, float]) -> str:

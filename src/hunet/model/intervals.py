@@ -35,12 +35,25 @@ class Interval(NamedTuple):
         variance = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)
         return cls(mean, student_t(len(known) - 1) * math.sqrt(variance / len(known)), len(known))
 
+    def scaled(self, unit: float) -> Interval:
+        """The same in another unit."""
+        return self._replace(mean=self.mean / unit, half=None if self.half is None else self.half / unit)
+
     def text(self, digits: int = 3, unit: float = 1.0) -> str:
         """As people write it."""
         if not self.runs:
             return "–"
         half = "" if self.half is None else f" ± {self.half / unit:,.{digits}f}"
         return f"{self.mean / unit:,.{digits}f}{half}"
+
+    def brief(self, digits: int = 3, unit: float = 1.0) -> str:
+        """The same without a half that would be written as 0.
+
+        >>> Interval(1.0, 0.0001, 3).brief(2), Interval(1.0, 0.02, 3).brief(2)
+        ('1.00', '1.00 ± 0.02')
+        """
+        small = self.half is not None and round(self.half / unit, digits) == 0
+        return self._replace(half=None if small else self.half).text(digits, unit)
 
 
 @cache

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-_PURPOSE = {"sim": "the simulator", "report": "matplotlib", "spark": "Apache Spark"}
-"""From the smallest to the largest: each holds those before it."""
+_PURPOSE = {"ble": "Bluetooth", "sim": "the simulator", "report": "matplotlib", "spark": "Apache Spark"}
+"""From the smallest to the largest: but for the first, which stands alone, each holds those before it."""
 BROUGHT_BY = {
     "numpy": "sim",
     "pandas": "sim",
@@ -16,6 +16,7 @@ BROUGHT_BY = {
     "grpc_status": "spark",
     "google": "spark",
     "zstandard": "spark",
+    "bumble": "ble",
 }
 
 
@@ -28,5 +29,6 @@ def missing_part(who: str, error: ModuleNotFoundError, least: str = "sim") -> st
     extra = BROUGHT_BY.get((error.name or "").partition(".")[0])
     if extra is None:
         return None
-    extra = max(extra, least, key=list(_PURPOSE).index)
+    if extra != "ble":
+        extra = max(extra, least, key=list(_PURPOSE).index)
     return f"{who} needs {_PURPOSE[extra]}: pip install 'hunet[{extra}]'"

@@ -23,6 +23,7 @@ class Stream(IntEnum):
     TIMES = 2
     PROTOCOL = 3
     LINKS = 4
+    SIZES = 5
 
 
 def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:

@@ -23,7 +23,8 @@ _JSON = ("axes", "name", "observed", "role_time")
 def read_runs(folder: Path | str) -> list[Row]:
     """The rows of all runs, in the order of the grid; where ``error`` is not None the run failed.
 
-    ``brokers`` is the mean number of nodes that were brokers, if the protocol has any.
+    ``brokers`` is the mean number of nodes that were brokers, if the protocol has any, and ``forwards`` the data
+    packets per publication.
     """
     import pyarrow.parquet as pq
 
@@ -43,6 +44,7 @@ def read_table(table: pa.Table) -> list[Row]:
     for row in rows:
         row |= {column: json.loads(row[column]) for column in _JSON if row.get(column) is not None}
         row["brokers"] = (row.get("role_time") or {}).get("broker")
+        row["forwards"] = row["relayed"] / row["created"] if row.get("created") and "relayed" in row else None
     return rows
 
 

@@ -39,7 +39,7 @@ class Subscription(NamedTuple):
     end: float = inf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Workload:
     """Publications in order of time, and subscriptions, disjoint per node and topic.
 
@@ -48,12 +48,19 @@ class Workload:
     >>> work = Workload.of([Publication("m1", 5, 0, "news")], [Subscription(1, "news"), Subscription(1, "news", 3, 9)])
     >>> work.subscriptions
     (Subscription(node=1, topic='news', start=-inf, end=inf),)
+    >>> work
+    Workload(1 publications, 1 subscriptions, 1 topics)
     """
 
     publications: tuple[Publication, ...]
     subscriptions: tuple[Subscription, ...]
     about: dict[str, Any] = field(default_factory=dict)
     """How it was made: generator, parameters and seed, or files."""
+
+    def __repr__(self) -> str:
+        topics = {said.topic for said in self.publications} | {wanted.topic for wanted in self.subscriptions}
+        many = f"{len(self.publications)} publications, {len(self.subscriptions)} subscriptions"
+        return f"Workload({many}, {len(topics)} topics)"
 
     @classmethod
     def of(

@@ -1,8 +1,8 @@
 """Finding devices in reach: whoever might be there is a sighting; who it is, only a session tells.
 
 A way of discovery reports :class:`Sighting` s as long as it runs; several run side by side. It never decides anything:
-a sighting may be stale, forged, or of a device that is linked already, and it may come every second. Another radio
-(BLE, for instance) is another subclass of :class:`Discovery` that calls :meth:`Discovery.sight`.
+a sighting may be stale, forged, or of a device that is linked already, and it may come every second. Bluetooth is
+another subclass of :class:`Discovery` that calls :meth:`Discovery.sight` (see ``ble``).
 
 What strangers can learn from us here: that a device of this kind is near, its address on this network, and a short
 id that is random, means nothing and changes every 15 minutes and at every start. No name, no interest, no key.
@@ -50,6 +50,10 @@ class Sighting(msgspec.Struct, frozen=True):
     host: str
     port: int
     short_id: str = ""
+    radio: str = "ip"
+    """The name of the radio that connects (see ``radio``)."""
+    rssi: int | None = None
+    """How strongly it was heard (dBm), where the radio tells."""
 
 
 class Discovery(ABC):
@@ -59,6 +63,8 @@ class Discovery(ABC):
     """
 
     def __init__(self) -> None:
+        self.ids = ShortIds()
+        """What this device calls itself; the neighbourhood gives all ways the same, so that others know it again."""
         self._sightings: asyncio.Queue[Sighting | None] = asyncio.Queue()
 
     @abstractmethod
@@ -104,13 +110,18 @@ class ShortIds:
     (False, True)
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._secret, self._clock = os.urandom(32), clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, rotation: float = _ROTATION) -> None:
+        self._secret, self._clock, self._rotation = os.urandom(32), clock, rotation
 
     @property
     def now(self) -> str:
         """The one to use now."""
         return self._in(self._period())
+
+    @property
+    def left(self) -> float:
+        """For how many seconds it is the one to use."""
+        return self._rotation - self._clock() % self._rotation
 
     def ours(self, short_id: str) -> bool:
         """Whether it is this device that a beacon speaks of."""
@@ -118,7 +129,7 @@ class ShortIds:
         return short_id in (self._in(period), self._in(period - 1))
 
     def _period(self) -> int:
-        return int(self._clock() // _ROTATION)
+        return int(self._clock() // self._rotation)
 
     def _in(self, period: int) -> str:
         return hmac.digest(self._secret, str(period).encode(), hashlib.sha256)[:8].hex()
@@ -161,13 +172,11 @@ class Beacons(Discovery):
         interfaces: Sequence[str] | None = None,
         port: int = BEACON_PORT,
         interval: float = 3.0,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         if interval <= 0:
             raise ConfigurationError(f"beacons every {interval:g} s; give more than 0")
         self._chosen, self._port, self._interval = interfaces, port, interval
-        self._ids = ShortIds(clock)
         self._ears: dict[tuple[str, socket.AddressFamily], asyncio.DatagramTransport] = {}
         self._tcp_port = 0
         self._task: asyncio.Task[None] | None = None
@@ -206,7 +215,7 @@ class Beacons(Discovery):
                 _log.debug("beacons: %s", error)
 
     def _speak(self) -> None:
-        beacon = _BEACON.pack(_MAGIC, _VERSION, bytes.fromhex(self._ids.now), self._tcp_port)
+        beacon = _BEACON.pack(_MAGIC, _VERSION, bytes.fromhex(self.ids.now), self._tcp_port)
         for (name, family), transport in self._ears.items():
             if transport.is_closing():
                 continue
@@ -223,7 +232,7 @@ class Beacons(Discovery):
         if len(data) != _BEACON.size:
             return
         magic, version, short_id, port = _BEACON.unpack(data)
-        if magic != _MAGIC or version != _VERSION or port == 0 or self._ids.ours(short_id.hex()):
+        if magic != _MAGIC or version != _VERSION or port == 0 or self.ids.ours(short_id.hex()):
             return
         host = source[0]
         if (

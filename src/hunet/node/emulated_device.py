@@ -28,7 +28,7 @@ import sys
 import time
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -47,28 +47,37 @@ if TYPE_CHECKING:
 
     from hunet.protocols.contract import Protocol
 
+Network = Literal["loopback", "namespaces", "ble"]
 EPOCH = 1_741_824_000.0
 """When the trace's second 0 is on the devices' clocks: in 2025, and a multiple of any period that systems count in."""
 _SHOWN_EVERY = 0.5
 """In loopback, addresses of devices in reach are shown again after so long, in case a handshake failed (s)."""
 _BEACONS = 0.5
 """Seconds between beacons: everything that takes time here takes ``pace`` times as much of the trace."""
-_KEEPALIVE, _SILENCE = {True: 1.0, False: 10.0}, {True: 3.0, False: 60.0}
-"""By whether there are namespaces: there silence is how a device learns that another has gone."""
+_PATIENCE: dict[Network, tuple[float, float]] = {
+    "loopback": (10.0, 60.0),
+    "namespaces": (1.0, 3.0),  # there silence is how a device learns that another has gone
+    "ble": (10.0, 60.0),
+}
+"""Seconds between signs of life, and of silence after which a neighbour is gone."""
+_OFTEN, _DIAL_SECONDS = 0.1, 1.0
+"""Seconds between advertisements; and in which a device that has just gone is called, and others are not heard."""
 _LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
 
 
 class Setting(msgspec.Struct, frozen=True):
     """What a device is told in its folder before it starts."""
 
-    node: int
-    names: list[str]
-    """All devices; their places are their numbers."""
     protocol: str
     parameters: dict[str, Any]
     begin: float
     pace: float
-    namespaces: bool
+    network: Network
+    node: int = 0
+    names: list[str] = []
+    """All devices; their places are their numbers."""
+    adapter: str = ""
+    """The device's Bluetooth adapter, where that is the network."""
 
 
 class _Clock:
@@ -150,18 +159,31 @@ class _Device:
             folder,
             setting.protocol,
             setting.parameters,
-            listen=":0" if setting.namespaces else "127.0.0.1:0",
             beacons=False,
-            discoveries=[Beacons(interval=_BEACONS) if setting.namespaces else self._shown],
+            **self._way(setting),
             encounters="names",
             clock=self._clock,
             pace=setting.pace,
-            keepalive=_KEEPALIVE[setting.namespaces],
-            silence=_SILENCE[setting.namespaces],
+            keepalive=_PATIENCE[setting.network][0],
+            silence=_PATIENCE[setting.network][1],
             neighbours=_LIMITS,
             again=inf,
             recorder=self._recorder,
         )
+
+    def _way(self, setting: Setting) -> dict[str, Any]:
+        """How the device finds others and connects."""
+        if setting.network == "namespaces":
+            return {"listen": ":0", "discoveries": [Beacons(interval=_BEACONS)]}
+        if setting.network == "loopback":
+            return {"listen": "127.0.0.1:0", "discoveries": [self._shown]}
+        from hunet.node.ble.adapter import named_adapter
+        from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
+
+        often = BluetoothSettings(
+            advertise=_OFTEN, scan=1.0, connections=len(setting.names), dial_seconds=_DIAL_SECONDS
+        )
+        return {"listen": None, "radios": [Bluetooth(named_adapter(setting.adapter), often)]}
 
     async def serve(self, requests: asyncio.StreamReader) -> None:
         _write({"ok": self.node.address})

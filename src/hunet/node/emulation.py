@@ -7,7 +7,7 @@ Every device of the trace is a process of its own with a folder of its own (``em
 of it pass in a real one, from the same moment in all processes. The conductor (:func:`emulate`) talks to them over
 pipes: it has them subscribe and publish when the workload says so, and is told of what they deliver.
 
-Who can reach whom is the conductor's to say, in one of two ways:
+Who can reach whom is the conductor's to say, in one of three ways (``networks``):
 
 *namespaces* (needs root and Linux): every device is in a network namespace of its own. Each pair that ever meets is
 joined by a cable (a pair of veth interfaces) that is plugged in while they are in contact and pulled out when they
@@ -16,9 +16,13 @@ part. Devices find each other by their beacons, and notice that somebody has gon
 *loopback*: all devices listen on this machine's loopback interface. The conductor shows two devices each other's
 address while they are in contact (they dial as soon as they see it), and has them drop the link when they part.
 
-In both, sessions come up some time after a contact begins: finding each other and shaking hands takes real time, of
-which every millisecond is ``pace`` milliseconds of the trace. Devices write down every event that their protocols are
-shown, with its time; from that ``hunet.simulation.agreement`` tells whether they did what their protocols say.
+*ble*: every device has a virtual Bluetooth adapter, which is in the conductor's process and hears the adapters of
+those with whom its device is in contact. Devices find each other by advertisements, and are told when a connection is
+lost. There is no IP.
+
+In all of them sessions come up some time after a contact begins: finding each other and shaking hands takes real time,
+of which every millisecond is ``pace`` milliseconds of the trace. Devices write down every event that their protocols
+are shown, with its time; from that ``hunet.simulation.agreement`` tells whether they did what their protocols say.
 
 Devices are named so that their names sort as in the trace, and number each other in that order, since systems break
 ties by numbers. Where a system exchanges once in a contact, devices that stay together do not begin another one by
@@ -29,23 +33,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import deque
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from hunet.model import ConfigurationError, OutputError
-from hunet.node.emulated_device import Setting
+from hunet.node.emulated_device import Network, Setting
 from hunet.node.identity import Identity
+from hunet.node.networks import Cables, Radios, may_make_namespaces
 from hunet.node.publication import PublicationLimits
 from hunet.protocols.contract import Logged
 
@@ -73,7 +78,7 @@ class Emulation(msgspec.Struct, frozen=True):
     """What happened."""
 
     pace: float
-    namespaces: bool
+    network: Network
     deliveries: list[Delivered]
     events: list[Logged]
     """All that the protocols of all devices were shown, in order."""
@@ -162,17 +167,17 @@ class _Process:
 class _Conductor:
     def __init__(self, contacts: Contacts, workload: Workload, devices: list[_Process], pace: float) -> None:
         self._contacts, self._workload, self._devices, self._pace = contacts, workload, devices, pace
-        times = [said.time for said in workload.publications]
-        self.begin, self.end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
+        self.begin = _beginning(contacts, workload)
+        self.end = max([contacts.span[1], *(said.time for said in workload.publications)])
         self._asked: list[asyncio.Future[Any]] = []
         self._published: dict[str, asyncio.Future[Any]] = {}
 
-    async def play(self, cables: _Cables | None, progress: Callable[[float], None] | None) -> None:
+    async def play(self, network: Cables | Radios | None, progress: Callable[[float], None] | None) -> None:
         early = [wanted for wanted in self._workload.subscriptions if wanted.start == -inf]
         await asyncio.gather(*(self._devices[each.node].ask("subscribe", topic=each.topic) for each in early))
         origin = time.monotonic() + 0.2
         await asyncio.gather(*(device.ask("begin", origin=origin) for device in self._devices))
-        events = self._events(cables)
+        events = self._events(network)
         for number, (when, _, act, given) in enumerate(events):
             await asyncio.sleep(max(0.0, origin + (when - self.begin) / self._pace - time.monotonic()))
             act(*given)
@@ -183,10 +188,10 @@ class _Conductor:
         await asyncio.gather(*self._asked, *self._published.values())
         await self._let_take()
 
-    def _events(self, cables: _Cables | None) -> list[tuple[float, int, Callable[..., None], tuple[Any, ...]]]:
+    def _events(self, network: Cables | Radios | None) -> list[tuple[float, int, Callable[..., None], tuple[Any, ...]]]:
         """In the simulator's order: at one instant contacts begin first and end last."""
         contacts = self._contacts
-        meet, part = (cables.plug, cables.pull) if cables else (self._meet, self._part)
+        meet, part = (network.plug, network.pull) if network else (self._meet, self._part)
         events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         columns = (contacts.a.tolist(), contacts.b.tolist(), contacts.start.tolist(), contacts.end.tolist())
         for a, b, start, end in zip(*columns, strict=True):
@@ -234,7 +239,7 @@ class _Conductor:
                 raise OutputError("applications did not get all that was delivered")
             await asyncio.sleep(0.05)
 
-    async def report(self, namespaces: bool) -> Emulation:
+    async def report(self, network: Network) -> Emulation:
         counters: dict[str, int] = {}
         for device in self._devices:
             for name, value in (await device.ask("status"))["counters"].items():
@@ -254,7 +259,7 @@ class _Conductor:
                 repeated.append(each)
             heard.add(topic)  # two subscriptions of one device may match the same publication
             first.setdefault((each.publication, each.node), each)
-        return Emulation(self._pace, namespaces, list(first.values()), events, repeated, counters)
+        return Emulation(self._pace, network, list(first.values()), events, repeated, counters)
 
 
 async def emulate(
@@ -264,14 +269,14 @@ async def emulate(
     parameters: Mapping[str, Any] | None = None,
     *,
     pace: float = 60.0,
-    namespaces: bool = False,
+    network: Network = "loopback",
     folder: Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Emulation:
     """Play contacts and a workload on real nodes, ``pace`` times as fast; folders of devices stay if one is given."""
     if not 0 < pace < inf:
         raise ConfigurationError(f"a pace of {pace:g}: give a number above 0")
-    if namespaces and not may_make_namespaces():
+    if network == "namespaces" and not may_make_namespaces():
         raise ConfigurationError("network namespaces need root and the command ip; leave them out to use loopback")
     async with AsyncExitStack() as stack:
         if folder is None:
@@ -279,31 +284,24 @@ async def emulate(
             stack.callback(shutil.rmtree, home, ignore_errors=True)
         else:
             home = folder
-        names = _make_devices(home, contacts, workload, protocol, parameters or {}, pace, namespaces)
-        cables = stack.enter_context(_Cables(contacts)) if namespaces else None
+        cables = stack.enter_context(Cables(contacts)) if network == "namespaces" else None
+        radios = await stack.enter_async_context(Radios(contacts)) if network == "ble" else None
+        setting = Setting(protocol, dict(parameters or {}), _beginning(contacts, workload), pace, network)
+        names = _make_devices(home, len(contacts.names), setting, radios)
         devices = [_Process(i, name, home / str(i), cables.enter(i) if cables else []) for i, name in enumerate(names)]
         for device in devices:
             stack.push_async_callback(device.end)
         await asyncio.gather(*(device.start() for device in devices))
         conductor = _Conductor(contacts, workload, devices, pace)
-        await conductor.play(cables, progress)
-        return await conductor.report(namespaces)
+        await conductor.play(cables or radios, progress)
+        return await conductor.report(network)
 
 
-def _make_devices(
-    home: Path,
-    contacts: Contacts,
-    workload: Workload,
-    protocol: str,
-    parameters: Mapping[str, Any],
-    pace: float,
-    namespaces: bool,
-) -> list[str]:
+def _make_devices(home: Path, many: int, setting: Setting, radios: Radios | None) -> list[str]:
     """Folders with keys and settings; the devices' names, which sort as in the trace."""
     keys = home / "keys"
-    made = sorted((Identity.load_or_create(keys / str(i)).device, keys / str(i)) for i in range(len(contacts.names)))
+    made = sorted((Identity.load_or_create(keys / str(i)).device, keys / str(i)) for i in range(many))
     names = [name for name, _ in made]
-    begin = min([contacts.span[0], *(said.time for said in workload.publications)])
     for node, (_, key) in enumerate(made):
         place = home / str(node)
         try:
@@ -311,81 +309,11 @@ def _make_devices(
         except FileExistsError:
             raise OutputError(f"{home}: holds devices already; choose a new folder") from None
         key.rename(place / "key.pem")
-        setting = Setting(node, names, protocol, dict(parameters), begin, pace, namespaces)
-        (place / "device.json").write_bytes(msgspec.json.encode(setting))
+        own = replace(setting, node=node, names=names, adapter=radios.adapter(node) if radios else "")
+        (place / "device.json").write_bytes(msgspec.json.encode(own))
     keys.rmdir()
     return names
 
 
-# Namespaces -----------------------------------------------------------------------------------------------------------
-
-
-def may_make_namespaces() -> bool:
-    """Whether this user may make network namespaces here."""
-    return sys.platform == "linux" and os.geteuid() == 0 and shutil.which("ip") is not None
-
-
-class _Cables:
-    """A namespace for each device, and a cable between each two that ever meet; ``with`` removes them in the end."""
-
-    def __init__(self, contacts: Contacts) -> None:
-        self._spaces = [f"hunet-{os.getpid()}-{i}" for i in range(len(contacts.names))]
-        self._pairs = sorted(set(zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)))
-        self._switches: dict[int, subprocess.Popen[bytes]] = {}
-
-    def __enter__(self) -> _Cables:
-        try:
-            _ip(*(f"netns add {space}" for space in self._spaces))
-            for space in self._spaces:
-                # Nobody else can have an address here, and asking around for a second would cost minutes of the trace.
-                quiet = "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad"
-                subprocess.run(["ip", "netns", "exec", space, "sh", "-c", quiet], check=True, capture_output=True)
-            spaces = self._spaces
-            _ip(
-                *(
-                    f"link add to{b} netns {spaces[a]} type veth peer name to{a} netns {spaces[b]}"
-                    for a, b in self._pairs
-                )
-            )
-            for node, space in enumerate(spaces):
-                ends = [f"link set to{a} up" for a, b in self._pairs if b == node]  # the other end is the switch
-                _ip("link set lo up", *ends, space=space)
-                self._switches[node] = subprocess.Popen(
-                    ["ip", "-n", space, "-force", "-batch", "-"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
-                )
-        except (OSError, subprocess.CalledProcessError) as error:
-            self.__exit__()
-            said = getattr(error, "stderr", b"") or str(error).encode()
-            raise OutputError(f"network namespaces cannot be made: {said.decode().strip()}") from None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for switch in self._switches.values():
-            assert switch.stdin is not None
-            with suppress(OSError):
-                switch.stdin.close()
-            switch.wait()
-        for space in self._spaces:
-            subprocess.run(["ip", "netns", "delete", space], capture_output=True, check=False)
-
-    def enter(self, node: int) -> list[str]:
-        """What to put before a command to run it in the namespace of a device."""
-        return ["ip", "netns", "exec", self._spaces[node]]
-
-    def plug(self, a: int, b: int) -> None:
-        self._switch(a, b, "up")
-
-    def pull(self, a: int, b: int) -> None:
-        self._switch(a, b, "down")
-
-    def _switch(self, a: int, b: int, state: str) -> None:
-        switch = self._switches[a].stdin
-        assert switch is not None
-        switch.write(f"link set to{b} {state}\n".encode())
-        switch.flush()
-
-
-def _ip(*commands: str, space: str = "") -> None:
-    batch = "\n".join(commands).encode()
-    words = ["ip", *(["-n", space] if space else []), "-batch", "-"]
-    subprocess.run(words, input=batch, check=True, capture_output=True)
+def _beginning(contacts: Contacts, workload: Workload) -> float:
+    return min([contacts.span[0], *(said.time for said in workload.publications)])

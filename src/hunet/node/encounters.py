@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hunet.node.identity import Identity
-    from hunet.node.store import Store
+    from hunet.node.store import Encounter, Store
     from hunet.node.trust import AddressBook
 
 HowNoted = Literal["pseudonyms", "names", "off"]
@@ -25,15 +25,25 @@ class EncounterLog:
     def __init__(self, store: Store, identity: Identity, how: HowNoted, trial: str | None) -> None:
         self._store, self._own, self._how = store, identity.device, how
         self._secret = f"hunet trial: {trial}".encode() if trial else identity.secret("encounters")
+        self._signals: dict[str, tuple[int, int]] = {}
         store.end_encounters()  # those that lasted when the device was last switched off
 
-    def begin(self, device: str, now: float) -> None:
+    def begin(self, device: str, now: float, radio: str) -> None:
         """A device has come into reach."""
         if self._how != "off":
-            self._store.begin_encounter(self._noted(device), now)
+            self._store.begin_encounter(self._noted(device), now, radio)
+
+    def signal(self, device: str, rssi: int) -> None:
+        """It was heard so strongly (dBm); the weakest and the strongest are noted."""
+        weakest, strongest = self._signals.get(device, (rssi, rssi))
+        heard = (min(weakest, rssi), max(strongest, rssi))
+        if self._how != "off" and self._signals.get(device) != heard:
+            self._signals[device] = heard
+            self._store.set_signal(self._noted(device), *heard)
 
     def end(self, device: str, now: float) -> None:
         """It is gone."""
+        self._signals.pop(device, None)
         if self._how != "off":
             self._store.end_encounter(self._noted(device), now)
 
@@ -41,20 +51,29 @@ class EncounterLog:
         """All encounters, in the order in which they began; those that last have no end."""
         own = self._noted(self._own)
         for encounter in self._store.encounters():
-            yield {"device": own, "met": encounter.device, "start": encounter.began, "end": encounter.ended}
+            yield {"device": own, "met": encounter.device, **_about(encounter)}
 
     def latest(self, book: AddressBook, since: float, most: int) -> list[dict[str, Any]]:
         """Those that were not over at some time, the latest first, with the names of devices that the owner knows."""
         known = {self._noted(device): device for device in book.entries()}
         return [
             {
-                "device": known.get(noted),
+                "device": known.get(noted := encounter.device),
                 "name": book.call(known[noted]) if noted in known else f"{noted[:8]}…",
-                "start": began,
-                "end": ended,
+                **_about(encounter),
             }
-            for noted, began, ended in self._store.latest_encounters(since, most)
+            for encounter in self._store.latest_encounters(since, most)
         ]
 
     def _noted(self, device: str) -> str:
         return device if self._how == "names" else pseudonym(device, self._secret)
+
+
+def _about(encounter: Encounter) -> dict[str, Any]:
+    return {
+        "start": encounter.began,
+        "end": encounter.ended,
+        "radio": encounter.radio,
+        "weakest": encounter.weakest,
+        "strongest": encounter.strongest,
+    }

@@ -20,34 +20,42 @@ certain: nothing flaps, whatever the order in which things arrive, and a device 
 After that the two exchange data and, when they have nothing to say, signs of life. The first byte of a frame tells
 which of all these it is.
 
+More neighbours than a radio can hold
+-------------------------------------
+A Bluetooth adapter holds a few connections. When all are taken, the link on which nothing was said for longest makes
+room for whoever comes next, and that device is not linked again for a while. So a crowd is served in turns. Half of the
+links may make room for those who were seen meanwhile; one does if nobody was, since devices that are full are not seen.
+
 What strangers and bad neighbours can do
 ----------------------------------------
 All that they cause us to remember is bounded: handshakes at once (also of one host), links, one incoming frame for
 each link, addresses, penalties. Frames are taken no faster than a limit, so that whoever sends faster is slowed down by
-TCP, and outgoing frames wait in the hands of whoever sends them. A device that breaks the rules loses its link and is
-not let in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
+the connection, and outgoing frames wait in the hands of whoever sends them. A device that breaks the rules loses its
+link and is not let in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from hunet.model import ConfigurationError, HunetError, PeerError
+from hunet.node.discovery import ShortIds
+from hunet.node.radio import Ip, Radio
 from hunet.node.rate_limits import Backoff, BoundedDict, RateLimit, next_backoff
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from hunet.node.discovery import Discovery, Sighting
     from hunet.node.identity import Identity
@@ -78,6 +86,10 @@ class Listener(Protocol):
         """
         ...
 
+    def signal(self, device: str, rssi: int) -> None:
+        """A device that is linked was heard so strongly (dBm)."""
+        ...
+
     def link_down(self, device: str, reason: str) -> None:
         """The link is gone; frames that were sent last may not have arrived."""
         ...
@@ -98,6 +110,10 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
     retry_seconds: float = 1.0
     """After an attempt to connect that came to nothing; doubled each time, up to sixty times as long."""
+    idle_seconds: float = 5.0
+    """After so long without anything to say, a link over a radio that is full may be ended to make room."""
+    rest_seconds: float = 30.0
+    """How long a device whose link made room is not linked again."""
     penalty_seconds: float = 30.0
     """How long a device that broke the rules is not let in again; doubled each time."""
     remembered: int = 1024
@@ -110,8 +126,10 @@ _LIMITS = NeighbourLimits()
 class _Link:
     """One neighbour."""
 
-    def __init__(self, session: Session, task: asyncio.Task[None]) -> None:
-        self.session, self.task, self.sent = session, task, time.monotonic()
+    def __init__(self, session: Session, radio: str, task: asyncio.Task[None]) -> None:
+        self.session, self.radio, self.task = session, radio, task
+        self.sent = self.used = time.monotonic()
+        """When something was sent last, and when it was data, or data came."""
         self.reason = ""
         self.gone = asyncio.Event()
 
@@ -129,17 +147,21 @@ class Neighbourhood:
         identity: Identity,
         book: AddressBook,
         discoveries: Iterable[Discovery] = (),
-        listen: tuple[str, int] = ("", 0),
+        listen: tuple[str, int] | None = ("", 0),
         keepalive: float = 10.0,
         silence: float = 30.0,
         limits: NeighbourLimits = _LIMITS,
+        radios: Iterable[Radio] = (),
     ) -> None:
         if not 0 < keepalive < silence:
             raise ConfigurationError(f"a sign of life every {keepalive:g} s and patience for {silence:g} s cannot work")
         self.identity, self.book = identity, book
         self.refused: Counter[str] = Counter()
         """How often something of a peer was refused, by reason."""
-        self._discoveries, self._listen = list(discoveries), listen
+        self._discoveries = list(discoveries)
+        self._ip = Ip(*listen) if listen else None
+        self.radios: dict[str, Radio] = {radio.name: radio for radio in [*([self._ip] if self._ip else []), *radios]}
+        self._ids = ShortIds()
         self._keepalive, self._limits = keepalive, limits
         self._session_limits = SessionLimits(limits.frame_bytes + 1, limits.handshake_seconds, silence)
         self._links: dict[str, _Link] = {}
@@ -151,24 +173,28 @@ class Neighbourhood:
         self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
         self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
         self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
+        self._resting: BoundedDict[tuple[str, str], Backoff] = BoundedDict(limits.remembered)  # by radio and device
+        self._turned_away: BoundedDict[str, None] = BoundedDict(limits.neighbours)  # by a radio that is full
         self._tasks = Tasks()
-        self._server: asyncio.Server | None = None
         self._listener: Listener
 
     async def start(self, listener: Listener) -> None:
         """Listens, looks around, and tells the listener from now on; ConfigurationError if the address is taken."""
         self._listener = listener
-        self._server = await _serve_at(*self._listen, self._accepted)
-        for number, discovery in enumerate(self._discoveries):
-            try:
-                await discovery.start(self.address[1])
-            except BaseException:
-                for started in self._discoveries[:number]:
-                    await started.close()
-                self._discoveries = []
-                await self.close()
-                raise
-            self._tasks.start(self._look(discovery))
+        wanted, self._discoveries = self._discoveries, []
+        try:
+            for radio in self.radios.values():
+                await radio.serve(partial(self._accepted, radio.name))
+                if radio is not self._ip:
+                    self._tasks.start(self._make_room(radio))
+            for discovery in wanted:
+                discovery.ids = self._ids
+                await discovery.start(self._ip.address[1] if self._ip else 0)
+                self._discoveries.append(discovery)
+                self._tasks.start(self._look(discovery))
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Ends all links, with "closing" as the reason, and everything else."""
@@ -176,14 +202,15 @@ class Neighbourhood:
             await discovery.close()
         for link in self._links.values():
             link.reason = link.reason or "closing"
-        await self._tasks.close(self._server)
+        await self._tasks.close(self._ip.server if self._ip else None)
+        for radio in self.radios.values():
+            await radio.stop()
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where this device accepts connections."""
-        assert self._server is not None, "not started"
-        host, port = self._server.sockets[0].getsockname()[:2]
-        return host, port
+        """Where this device accepts connections over IP."""
+        assert self._ip is not None, "no IP"
+        return self._ip.address
 
     def devices(self) -> list[str]:
         """Everybody who is linked, in the order in which they came."""
@@ -193,6 +220,10 @@ class Neighbourhood:
         """What both ends of a link call the session that it stands on."""
         return self._links[device].session.id
 
+    def radio(self, device: str) -> str:
+        """The name of the radio over which a device is linked."""
+        return self._links[device].radio
+
     async def send(self, device: str, frame: bytes) -> None:
         """Sends a frame, and returns when there is room for the next; PeerFault if the device is gone or goes away."""
         link = self._links.get(device)
@@ -200,6 +231,7 @@ class Neighbourhood:
             raise PeerFault("not linked")
         if len(frame) > self._limits.frame_bytes:
             raise ValueError(f"a frame of {len(frame)} bytes; the limit is {self._limits.frame_bytes}")
+        link.used = time.monotonic()
         await self._say(link, _DATA + frame)
 
     async def drop(self, device: str, reason: str) -> None:
@@ -222,25 +254,31 @@ class Neighbourhood:
     def _sighted(self, sighting: Sighting) -> None:
         """Dials, unless that is being done, or was done in vain a moment ago, or the device is linked already."""
         who = sighting.short_id or f"{sighting.host} {sighting.port}"
+        if sighting.rssi is not None and self._met.get(who) in self._links:
+            self._listener.signal(self._met[who], sighting.rssi)
         pause = self._retry.get((sighting.host, sighting.port))
         if (
             who not in self._dialling
             and len(self._dialling) < self._limits.dials
             and self._met.get(who) not in self._links
             and self._met.get(who) != self.identity.device
+            and not self._rests(sighting.radio, self._met.get(who, ""))
             and (pause is None or pause.over)
             and self._dials.left >= 1
         ):
-            self._dials.use()
-            self._dialling.add(who)
-            self._tasks.start(self._dial(sighting, who))
+            if self.radios[sighting.radio].full:
+                self._turned_away[who] = None
+            else:
+                self._dials.use()
+                self._dialling.add(who)
+                self._tasks.start(self._dial(sighting, who))
 
     async def _dial(self, sighting: Sighting, who: str) -> None:
         address, link = (sighting.host, sighting.port), None
         try:
             async with asyncio.timeout(self._limits.handshake_seconds):
-                reader, writer = await asyncio.open_connection(*address)
-            link = await self._establish(reader, writer, initiator=True, who=who)
+                reader, writer = await self.radios[sighting.radio].connect(sighting)
+            link = await self._establish(reader, writer, sighting.radio, who=who)
         except (OSError, TimeoutError, ValueError):  # ValueError: a host that is no host
             pass
         finally:
@@ -252,9 +290,9 @@ class Neighbourhood:
                 self._retry.get(address), self._limits.retry_seconds, _LONGEST_RETRY * self._limits.retry_seconds
             )
         if link is not None:
-            await self._serve(link)
+            await self._serve(link, sighting.rssi)
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accepted(self, radio: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host = str((writer.get_extra_info("peername") or ("",))[0])
         hands = self._shaking_hands
         if hands[host] >= self._limits.handshakes_of_a_host or hands.total() >= self._limits.handshakes:
@@ -262,11 +300,11 @@ class Neighbourhood:
             writer.transport.abort()
         else:
             hands[host] += 1
-            self._tasks.serve(writer, self._answer(reader, writer, host))
+            self._tasks.serve(writer, self._answer(reader, writer, radio, host))
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, radio: str, host: str) -> None:
         try:
-            link = await self._establish(reader, writer, initiator=False)
+            link = await self._establish(reader, writer, radio)
         finally:
             self._shaking_hands[host] -= 1
             self._shaking_hands += Counter()  # forgets hosts at zero
@@ -274,17 +312,20 @@ class Neighbourhood:
             await self._serve(link)
 
     async def _establish(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, initiator: bool, who: str = ""
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, radio: str, who: str = ""
     ) -> _Link | None:
-        """A link over a fresh connection; None if it came to nothing, and then it is closed and counted."""
+        """A link over a fresh connection; None if it came to nothing, and then it is closed and counted.
+
+        ``who`` is whom this device dialled, if it was this one that did.
+        """
         try:
-            session = await open_session(reader, writer, self.identity, initiator, self._session_limits)
+            session = await open_session(reader, writer, self.identity, bool(who), self._session_limits)
         except PeerFault as fault:
             self.refused[fault.reason] += 1
             return None
         if who:
             self._met[who] = session.device
-        unwelcome = self._unwelcome(session.device)
+        unwelcome = self._unwelcome(session.device, radio)
         if unwelcome:
             self.refused[unwelcome] += 1
             await session.close()
@@ -293,7 +334,7 @@ class Neighbourhood:
         self._open.add(session.id)
         try:
             async with asyncio.timeout(self._limits.handshake_seconds):
-                link = await self._agree(session)
+                link = await self._agree(session, radio)
         except TimeoutError:
             self.refused["slow handshake"] += 1
         except PeerFault as fault:
@@ -304,7 +345,7 @@ class Neighbourhood:
                 await session.close()
         return link
 
-    def _unwelcome(self, device: str) -> str:
+    def _unwelcome(self, device: str, radio: str) -> str:
         """Why a device is not let in; nothing if it is."""
         penalty = self._penalties.get(device)
         if device == self.identity.device:
@@ -313,11 +354,30 @@ class Neighbourhood:
             return "blocked"
         if penalty is not None and not penalty.over:
             return "misbehaved lately"
+        if self._rests(radio, device):
+            return "made room"
         if len(self._links) >= self._limits.neighbours and device not in self._links:
             return "too many neighbours"
         return ""
 
-    async def _agree(self, session: Session) -> _Link | None:
+    def _rests(self, radio: str, device: str) -> bool:
+        rest = self._resting.get((radio, device))
+        return rest is not None and not rest.over
+
+    async def _make_room(self, radio: Radio) -> None:
+        while True:
+            await asyncio.sleep(min(1.0, self._limits.idle_seconds / 2))
+            links = [link for link in self._links.values() if link.radio == radio.name]
+            idle = [link for link in links if time.monotonic() - link.used > self._limits.idle_seconds]
+            if radio.full and idle:
+                room = max(1, min(len(self._turned_away), len(links) // 2))  # one even if nobody can be seen: see above
+                self._turned_away.clear()
+                for link in sorted(idle, key=lambda link: link.used)[:room]:
+                    rest = self._limits.rest_seconds
+                    self._resting[radio.name, link.session.device] = next_backoff(None, rest, rest)
+                    link.end("made room")
+
+    async def _agree(self, session: Session, radio: str) -> _Link | None:
         """The link, if both ends want this session to be theirs (see the head of this file)."""
         device = session.device
         choosing = self._choosing.setdefault(device, asyncio.Lock())
@@ -336,7 +396,7 @@ class Neighbourhood:
                         return None
                     await old.gone.wait()
                 await session.send(_KEEP)
-                return self._new_link(session)
+                return self._new_link(session, radio)
         await session.send(_READY)
         while (frame := await session.receive()) != _KEEP:
             if frame[:1] != _ASK:
@@ -346,17 +406,17 @@ class Neighbourhood:
             while (old := self._links.get(device)) is not None:
                 old.end("replaced")
                 await old.gone.wait()
-            return self._new_link(session)
+            return self._new_link(session, radio)
 
-    def _new_link(self, session: Session) -> _Link:
+    def _new_link(self, session: Session, radio: str) -> _Link:
         task = asyncio.current_task()
         assert task is not None
-        link = self._links[session.device] = _Link(session, task)
+        link = self._links[session.device] = _Link(session, radio, task)
         return link
 
     # Links
 
-    async def _serve(self, link: _Link) -> None:
+    async def _serve(self, link: _Link, rssi: int | None = None) -> None:
         """A link from the first word about it to the last: whatever the listener hears of it, it hears from here."""
         device = link.session.device
         alive = self._tasks.start(self._show_life(link))
@@ -366,6 +426,8 @@ class Neighbourhood:
             except HunetError as error:  # a full disk is no reason to be alone
                 _log.warning("%s", error)
             self._listener.link_up(device)
+            if rssi is not None:
+                self._listener.signal(device, rssi)
             await self._take_frames(link)
         except PeerFault as fault:
             if not link.reason:
@@ -397,6 +459,7 @@ class Neighbourhood:
                     raise PeerFault("flooding")
             elif frame[:1] == _DATA:
                 await asyncio.sleep(frames.use())
+                link.used = time.monotonic()
                 if link.reason:
                     return
                 await self._listener.frame(link.session.device, frame[1:])
@@ -426,17 +489,3 @@ class Neighbourhood:
             self._penalties[device] = next_backoff(
                 self._penalties.get(device), self._limits.penalty_seconds, _LONGEST_PENALTY
             )
-
-
-async def _serve_at(
-    host: str, port: int, accepted: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
-) -> asyncio.Server:
-    """A server on one port, for IPv4 and IPv6 if no host is given."""
-    try:
-        if not host and socket.has_dualstack_ipv6():
-            with suppress(OSError):
-                both = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-                return await asyncio.start_server(accepted, sock=both)
-        return await asyncio.start_server(accepted, host or "0.0.0.0", port)
-    except OSError as error:
-        raise ConfigurationError(f"cannot listen on {host or '*'}:{port}: {error.strerror}; take another") from None

@@ -30,7 +30,7 @@ import time
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from hunet.model import ConfigurationError, Message, OutputError, from_mapping, matching_score
 from hunet.node.clock import WEEK, SteadyClock, is_set
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from hunet.node.encounters import HowNoted
+    from hunet.node.radio import Radio
     from hunet.protocols import Protocol
 
 _log = logging.getLogger("hunet.node")
@@ -68,11 +69,12 @@ class Node:
     """A device; ``async with Node(folder) as node`` runs it.
 
     ``protocol`` is one of ``hunet protocols``, with its ``parameters``. ``listen`` is the address at which others
-    connect ("" for all, port 0 for any). Devices are found by beacons on the local network unless ``beacons`` is False,
-    at ``peers`` ("host:port"), and by further ``discoveries``. ``encounters`` says how they are noted: by "pseudonyms"
-    that only this device can tell, or all that share the secret word of a ``trial``, by "names", or "off". ``clock``
-    tells the time in seconds since 1970, of which ``pace`` pass in one real second. Systems that exchange once in a
-    contact do so ``again`` after as many seconds. A ``recorder`` is given the protocol and puts a watcher before it.
+    connect ("" for all, port 0 for any), or None: no IP. Devices are found by beacons on the local network unless
+    ``beacons`` is False, at ``peers`` ("host:port"), by further ``discoveries``, and by ``radios`` (Bluetooth).
+    ``encounters`` says how they are noted: by "pseudonyms" that only this device can tell, or all that share the secret
+    word of a ``trial``, by "names", or "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in
+    one real second. Systems that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is
+    given the protocol and puts a watcher before it.
     """
 
     def __init__(
@@ -81,10 +83,11 @@ class Node:
         protocol: str = "b-sub",
         parameters: Mapping[str, Any] | None = None,
         *,
-        listen: str = ":0",
+        listen: str | None = ":0",
         beacons: bool = True,
         peers: Iterable[str] = (),
         discoveries: Iterable[Discovery] = (),
+        radios: Iterable[Radio] = (),
         quotas: Quotas | None = None,
         encounters: HowNoted = "pseudonyms",
         trial: str | None = None,
@@ -100,8 +103,16 @@ class Node:
         self.protocol = protocol
         kind = protocol_class(protocol)
         self._kind, self._parameters = kind, from_mapping(kind.Parameters, parameters or {})
-        self._listen = _address(listen)
-        self._ways = [*([Beacons()] if beacons else []), *([StaticPeers(peers)] if peers else []), *discoveries]
+        self._listen = None if listen is None else _address(listen)
+        self._radios = list(radios)
+        self._ways = [
+            *([Beacons()] if beacons and self._listen else []),
+            *([StaticPeers(peers)] if peers else []),
+            *discoveries,
+            *(radio for radio in self._radios if isinstance(radio, Discovery)),
+        ]
+        if self._listen is None and (peers or discoveries):
+            raise ConfigurationError("without IP no peers can be dialled: leave them out, or give an address to listen")
         self._quotas, self._how_noted, self._trial = quotas, encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
@@ -118,7 +129,7 @@ class Node:
 
     # Starting and stopping --------------------------------------------------------------------------------------------
 
-    async def __aenter__(self) -> Node:
+    async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             stack.enter_context(_only_one(self.folder))
             self.identity = Identity.load_or_create(self.folder / "key.pem")
@@ -126,7 +137,9 @@ class Node:
             self._failed = asyncio.get_running_loop().create_future()
             self._load()
             stack.callback(self._close_store)
-            self._neighbourhood = Neighbourhood(self.identity, self.book, self._ways, self._listen, *self._patience)
+            self._neighbourhood = Neighbourhood(
+                self.identity, self.book, self._ways, self._listen, *self._patience, self._radios
+            )
             self.running = True
             stack.push_async_callback(self._stop)
             await self._neighbourhood.start(self)
@@ -250,7 +263,9 @@ class Node:
 
     @property
     def address(self) -> str:
-        """Where others connect: "host:port"."""
+        """Where others connect: "host:port"; empty without IP."""
+        if self._listen is None:
+            return ""
         host, port = self._neighbourhood.address
         host = {"::": "127.0.0.1", "0.0.0.0": "127.0.0.1"}.get(host, host)
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -363,6 +378,7 @@ class Node:
                 "device": device,
                 "name": self.book.call(device),
                 "since": self._since.get(device),
+                "radio": self._neighbourhood.radio(device),
                 "same_protocol": not link.mute,
             }
             for device, link in self._driver.links.items()
@@ -383,6 +399,7 @@ class Node:
             "held_bytes": holdings.held_bytes,
             "waiting": sum(1 for _ in self._store.waiting()),
             "disk_bytes": self._store.bytes_on_disk(),
+            "radios": {radio.name: radio.status() for radio in self._radios},
             "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
         }
 
@@ -494,7 +511,7 @@ class Node:
         queue = self._queues[device] = asyncio.Queue()
         task = asyncio.create_task(self._send_frames(device, queue))
         self._senders[device] = task
-        self._encounters.begin(device, self._clock())
+        self._encounters.begin(device, self._clock(), self._neighbourhood.radio(device))
         with self._watched():
             self._driver.link_up(device)
         self._tell("link up", device=device)
@@ -503,6 +520,11 @@ class Node:
         """A frame has come over a link."""
         with self._watched():
             self._driver.frame(device, data)
+
+    def signal(self, device: str, rssi: int) -> None:
+        """A neighbour was heard so strongly (dBm)."""
+        if device in self._since:
+            self._encounters.signal(device, rssi)
 
     def link_down(self, device: str, reason: str) -> None:
         """A link is gone."""

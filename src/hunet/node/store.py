@@ -47,8 +47,13 @@ _TABLES = {
         "expires REAL NOT NULL, signature BLOB NOT NULL, UNIQUE (publication, subscriber)"
     ),
     "encounters": "number INTEGER PRIMARY KEY, device TEXT NOT NULL, began REAL NOT NULL, ended REAL",
+    "signals": "encounter INTEGER PRIMARY KEY, radio TEXT NOT NULL, weakest INTEGER, strongest INTEGER",
     "counters": "name TEXT PRIMARY KEY, value INTEGER NOT NULL",
 }
+_ENCOUNTERS = (
+    "SELECT device, began, ended, coalesce(radio, 'ip'), weakest, strongest "
+    "FROM encounters LEFT JOIN signals ON encounter = number"
+)
 _INDICES = ("CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",)
 
 
@@ -82,6 +87,10 @@ class Encounter(NamedTuple):
     device: str
     began: float
     ended: float | None
+    radio: str = "ip"
+    weakest: int | None = None
+    """The signal, in dBm, where the radio tells."""
+    strongest: int | None = None
 
 
 class Store:
@@ -290,9 +299,21 @@ class Store:
 
     # Encounters -----------------------------------------------------------------------------------------------------
 
-    def begin_encounter(self, device: str, now: float) -> None:
-        """A device has come into reach."""
-        self._write("INSERT INTO encounters (device, began) VALUES (?, ?)", device, now)
+    def begin_encounter(self, device: str, now: float, radio: str = "ip") -> None:
+        """A device has come into reach, over a radio."""
+        number = self._write("INSERT INTO encounters (device, began) VALUES (?, ?)", device, now).lastrowid
+        if radio != "ip":
+            self._write("INSERT INTO signals (encounter, radio) VALUES (?, ?)", number, radio)
+
+    def set_signal(self, device: str, weakest: int, strongest: int) -> None:
+        """How strongly a device in reach has been heard."""
+        self._write(
+            "UPDATE signals SET weakest = ?, strongest = ? WHERE encounter = "
+            "(SELECT number FROM encounters WHERE device = ? AND ended IS NULL)",
+            weakest,
+            strongest,
+            device,
+        )
 
     def end_encounter(self, device: str, now: float) -> None:
         """It has gone."""
@@ -307,13 +328,11 @@ class Store:
 
     def encounters(self) -> Iterator[Encounter]:
         """Who was in reach, in the order in which they came."""
-        return map(Encounter._make, self._rows("SELECT device, began, ended FROM encounters ORDER BY number"))
+        return map(Encounter._make, self._rows(f"{_ENCOUNTERS} ORDER BY number"))
 
     def latest_encounters(self, since: float, most: int) -> list[Encounter]:
         """Who was in reach after a time, latest first."""
-        sql = (
-            "SELECT device, began, ended FROM encounters WHERE coalesce(ended, ?1) >= ?1 ORDER BY number DESC LIMIT ?2"
-        )
+        sql = f"{_ENCOUNTERS} WHERE coalesce(ended, ?1) >= ?1 ORDER BY number DESC LIMIT ?2"
         return list(map(Encounter._make, self._rows(sql, since, most)))
 
     # SQLite ---------------------------------------------------------------------------------------------------------

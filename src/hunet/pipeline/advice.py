@@ -50,6 +50,8 @@ COSTS: dict[Cost, tuple[str, Callable[[dict[str, Any]], float]]] = {
 }
 """What a candidate can cost: in words, and from a row of results."""
 
+_MAY = 0.05
+"""What is less probable than this is not worth a line."""
 _DRAWS = 2000
 _ROUNDING = 1e-9
 """What a mean of equal ratios may be off by."""
@@ -98,13 +100,29 @@ class Advice(NamedTuple):
     bound: Interval
     """What contacts allow within the delay."""
     candidates: list[Candidate]
-    """Those that reach the goal for sure enough first, cheapest first; then the others, by their ratio."""
+    """Those that reach the goal for sure enough first, cheapest first; then the others, the likeliest first."""
     best: Candidate | None
     """The recommendation; None if nothing reaches the goal."""
     sure: bool
     """Whether it reaches the goal as surely as was asked for."""
     runner_up: Candidate | None
     """The cheapest of another protocol that reaches the goal."""
+
+    @property
+    def near_misses(self) -> list[Candidate]:
+        """All that are cheaper than the recommendation and may reach the goal; without one, all that may."""
+        limit = self.best.cost.mean if self.best else np.inf
+        return [each for each in self.candidates if each.cost.mean < limit and each.meets >= _MAY]
+
+    @property
+    def likely(self) -> Candidate | None:
+        """The one that is most probably the cheapest that reaches the goal; None if that of all is hardly possible."""
+        return max((each for each in self.candidates if each.wins >= _MAY), key=lambda each: each.wins, default=None)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether more runs may change the advice: what is recommended is not sure enough, or not the likely winner."""
+        return self.likely is not None and (not self.sure or self.likely != self.best)
 
 
 def advice_study(
@@ -125,8 +143,8 @@ def advice_study(
     from hunet.pipeline.traces import read_trace
 
     goal.check()
-    first, last = read_trace(contacts, start() if start and is_uri(contacts) else None).span
-    span = last - first
+    scales = Scales.of(read_trace(contacts, start() if start and is_uri(contacts) else None), goal.within)
+    span = scales.span
     longest = span * (1 - TRAINING) * 0.9
     if goal.within > longest:
         raise ConfigurationError(
@@ -157,7 +175,7 @@ def advice_study(
                     "protocol": each.protocol,
                     "parameters": {**buffers(each.protocol), **each.parameters},
                 }
-                for each in settings(Scales(goal.within, span))
+                for each in settings(scales)
                 if each.purpose in (("quick",) if quick else ("quick", "advise"))
             ],
         },
@@ -174,7 +192,7 @@ def judge(rows: list[dict[str, Any]], study: Study, goal: Goal) -> Advice:
         done.setdefault(row["point"], {})[row["repetition"]] = row
     common = sorted(next(iter(done.values()), {}))
     if len(common) < 2:
-        raise ConfigurationError("less than two runs have something to say: more messages, topics or runs are needed")
+        raise ConfigurationError("fewer than two runs delivered anything: more messages, topics or runs are needed")
     points = [point for point in study.points if point.number in done]
     cost_of = COSTS[goal.cost][1]
     ratios = np.array([[done[point.number][each]["delivery_ratio"] for each in common] for point in points])
@@ -201,7 +219,9 @@ def judge(rows: list[dict[str, Any]], study: Study, goal: Goal) -> Advice:
         sure or [each for each in candidates if each.ratio.mean >= needed],
         key=lambda each: (each.cost.mean, -each.ratio.mean, each.name),
     )
-    rest = sorted((each for each in candidates if each not in fit), key=lambda each: (-each.ratio.mean, each.name))
+    rest = sorted(
+        (each for each in candidates if each not in fit), key=lambda each: (-each.meets, -each.ratio.mean, each.name)
+    )
     best = fit[0] if fit else None
     bound = Interval.of(done[points[0].number][each]["reachable_ratio"] for each in common)
     other = next((each for each in fit if best and each.protocol != best.protocol), None)

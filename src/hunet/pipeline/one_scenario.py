@@ -1,14 +1,14 @@
-"""Coming from The ONE: a scenario that is driven by a connectivity trace, as a study.
+"""Coming from The ONE: a scenario that is driven by a connectivity trace, or by movement without a map, as a study.
 
 The ONE's messages go from one host to one other, which is publish/subscribe with a topic for each host to which only
-that host subscribes. Connections come from ``ExternalEventsQueue``, messages from there or from
-``MessageEventGenerator``; each run of the settings becomes a case of the study.
+that host subscribes. Connections come from ``ExternalEventsQueue`` or from movement (``one_movement``), messages from
+``ExternalEventsQueue`` or ``MessageEventGenerator``; each run of the settings becomes a case of the study. What cannot
+be taken over is listed, all of it at once.
 
-Where hunet departs from The ONE, and why. Links are links: The ONE lets a host send one message at a time to all its
-neighbours together, hunet one over each contact, newest first. Buffers count messages, not bytes. A copy that was
-dropped is not taken again. A receiver of ``push`` passes on what it got, as subscribers do, so that more is relayed
-than in The ONE after the delivery. Lives end on time, not at the next check. Without limits (the router
-``EpidemicOracleRouter``) none of this matters, and deliveries agree to the instant.
+Where hunet departs from The ONE, and why. Lives end on time, not at the next check, and contacts and transfers begin
+and end on time, not at the next update. The ends of a contact know of each other what they have said, those of The ONE
+all that there is to know. Without limits (the router ``EpidemicOracleRouter``) none of this matters, and deliveries
+agree to the instant.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hunet.model import Contacts
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 from hunet.model.files import file_in_place, folder_in_place, is_unused, write_toml
 from hunet.pipeline.one_events import Connection, OneMessage, contacts_of, generate_messages, read_events
+from hunet.pipeline.one_movement import EXPORT, MODELS, world_of_movement
 from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hunet.pipeline.one_settings import OneSettings, Setting
 
 __all__ = ["DEFAULT_SETTINGS", "ROUTERS", "Converted", "convert_scenario"]
@@ -40,6 +43,9 @@ ROUTERS = {
     "EpidemicOracleRouter": "push",
     "DirectDeliveryRouter": "pull",
     "SprayAndWaitRouter": "spray-and-wait",
+    "ProphetRouter": "prophet",
+    "ProphetV2Router": "prophet-v2",
+    "MaxPropRouter": "max-prop",
 }
 """The ONE's routers and the protocols that do the same."""
 
@@ -69,6 +75,11 @@ _WITHOUT_EFFECT = re.compile(
     r"|Events\d+\.nrofPreload"
 )
 """Settings that change nothing where connections come from a trace."""
+_READ = re.compile(
+    r"Events\d*\.(nrof|class|filePath|interval|size|hosts|tohosts|prefix|time)"
+    r"|Group\d*\.(groupID|nrofHosts|router|bufferSize|msgTtl|interface1|nrofInterfaces)"
+)
+"""Settings that may not have been asked for because something before them is wrong."""
 
 _MOST_RUNS = 1000
 
@@ -89,17 +100,19 @@ def convert_scenario(
 ) -> Converted:
     """Write a scenario as a folder with a study, its contacts and its messages.
 
-    ``runs`` are numbers of runs, from 0; by default all that differ. What hunet has not is refused with its file and
-    line, or becomes a warning if it shall be ignored.
+    ``runs`` are numbers of runs, from 0; by default all that differ. What is wrong, and what hunet has not, is listed
+    with its file and line, all at once; what hunet has not becomes warnings if it shall be ignored.
     """
     if not is_unused(folder):
         raise ConfigurationError(f"{folder}: holds other files; choose a new or an empty folder")
-    scenario = _Scenario(settings, ignore_unknown)
+    scenario = _Scenario(settings)
+    wanted = scenario.all_runs() if runs is None else runs
     with folder_in_place(folder) as place:
-        cases = scenario.write(place, scenario.all_runs() if runs is None else runs)
-    return Converted(folder / "study.toml", cases, scenario.warnings, scenario.notes)
+        cases = scenario.write(place, wanted, ignore_unknown=ignore_unknown)
+    return Converted(folder / "study.toml", cases, list(scenario.refused), scenario.notes)
 
 
+T = TypeVar("T")
 _Said = tuple[OneMessage, float | None]
 """A message and its life in seconds."""
 
@@ -107,19 +120,37 @@ _Said = tuple[OneMessage, float | None]
 class _Scenario:
     """Settings on their way to a study."""
 
-    def __init__(self, settings: OneSettings, ignore: bool) -> None:
-        self._settings, self._ignore = settings, ignore
-        self.warnings: list[str] = []
+    def __init__(self, settings: OneSettings) -> None:
+        self._settings = settings
+        self.refused: dict[str, None] = {}
+        """What hunet has not, each once, in the order in which it was found."""
+        self.wrong: dict[str, None] = {}
+        """What The ONE would not understand either."""
         self.notes: list[str] = []
         self._events: dict[tuple[Path, float, int], list[Connection | OneMessage]] = {}
+        self._worlds: dict[str, Contacts] = {}
 
     def refuse(self, setting: Setting, problem: str) -> None:
-        """What cannot be taken over ends the conversion, or is listed."""
-        error = setting.error(problem)
-        if not self._ignore:
-            raise InputError(setting.path, f"{problem} (or go on without, with --ignore-unknown)", setting.line)
-        if str(error) not in self.warnings:
-            self.warnings.append(str(error))
+        """Note what cannot be taken over."""
+        self.refused[str(setting.error(problem))] = None
+
+    def _noted(self, read: Callable[[], T], otherwise: T) -> T:
+        """What a part of the settings says; if it is wrong, that is noted, and the other parts are read as well."""
+        try:
+            return read()
+        except InputError as problem:
+            self.wrong[str(problem)] = None
+            return otherwise
+
+    def _complain(self, ignore: bool) -> None:
+        """End the conversion if anything stands in its way: with one line, or with a list."""
+        found = [*self.wrong, *({} if ignore else self.refused)]
+        aside = " (or go on without, with --ignore-unknown)" if not self.wrong else ""
+        if len(found) == 1:
+            raise ConfigurationError(found[0] + aside)
+        if found:
+            listed = "".join(f"\n  {each}" for each in found)
+            raise ConfigurationError(f"{len(found)} settings cannot be taken over{aside}:{listed}")
 
     def all_runs(self) -> range:
         """As many runs as differ: what the settings that matter have in brackets, in all combinations of places."""
@@ -127,16 +158,22 @@ class _Scenario:
         while many != before:
             for run in range(before, many):  # what matters in one run (a router's settings) may not in another
                 self._case(self._settings.at(run))
+            if self.wrong:
+                break
             before, many = many, math.lcm(*(self._settings.parts(name) for name in self._settings.used))
             if many > _MOST_RUNS:
                 raise ConfigurationError(f"the settings make {many} different runs: say how many with --runs")
         return range(many)
 
-    def write(self, folder: Path, runs: range) -> list[str]:
+    def write(self, folder: Path, runs: range, *, ignore_unknown: bool) -> list[str]:
         """Write the study and the files that it names; returns the names of its cases."""
         cases: list[dict[str, Any]] = []
         same: dict[str, list[int]] = {}
         files: dict[str, str] = {}
+        for run in runs:  # everything that is wrong, before anything is written
+            self._case(self._settings.at(run))
+        self._refuse_unknown()
+        self._complain(ignore_unknown)
         for run in runs:
             name, said, contacts, messages = self._case(self._settings.at(run))
             said |= _write_contacts(folder, contacts, files) | _write_messages(folder, contacts, messages, files)
@@ -150,7 +187,6 @@ class _Scenario:
             if others:
                 listed = ", ".join(map(str, others[:5])) + (", ..." if len(others) > 5 else "")
                 self.notes.append(f"the same for hunet as run {first}, and left out: run {listed}")
-        self._refuse_unknown()
         shared = {
             key: cases[0][key] for key in cases[0] if key != "name" and all(c.get(key) == cases[0][key] for c in cases)
         }
@@ -160,37 +196,74 @@ class _Scenario:
 
     def _case(self, run: OneSettings) -> tuple[str, dict[str, Any], Contacts, list[_Said]]:
         """The name of a run, its settings, its contacts and its messages."""
-        end = run.number("Scenario.endTime")
-        groups = self._groups(run)
+        end = self._noted(lambda: run.number("Scenario.endTime"), 43_200.0)
+        groups: list[str] = self._noted(lambda: self._groups(run), [])
+        names: list[str] = self._noted(lambda: self._names(run, groups), [])
+        events: list[Connection | OneMessage] = []
+        if names:
+            events = self._noted(lambda: self._all_events(run, end, len(names)), events)
+        messages = sorted((each for each in events if isinstance(each, OneMessage)), key=lambda each: each.time)
+        self._noted(lambda: self._refuse_double(run, messages), None)
+        links = [each for each in events if isinstance(each, Connection)]
+        contacts = Contacts.from_arrays(names, [], [], [], [], span=(0.0, end))
+        if names:
+            contacts = self._noted(lambda: self._contacts(run, groups, names, links, end), contacts)
+        said: dict[str, Any] = {"protocol": "", "parameters": {}, "links": {}}
+        self._noted(lambda: self._router(run, groups, said, messages), None)
+        lives: list[float | None] = self._noted(lambda: self._lives(run, groups), [])
+        name = self._noted(lambda: run.filled("Scenario.name"), "")
+        return name, said, contacts, [(message, lives[message.source]) for message in messages if lives]
+
+    def _names(self, run: OneSettings, groups: list[str]) -> list[str]:
+        """The names of all hosts: the letters of their group, and their address."""
         letters = [
             run.text(f"{each}.groupID", "Group.groupID") for each in groups for _ in range(self._hosts(run, each))
         ]
-        names = [f"{group}{address}" for address, group in enumerate(letters)]
-        if run.truth("Scenario.simulateConnections", default=True):
-            found = run.find("Scenario.simulateConnections") or run.find("Group1.movementModel", "Group.movementModel")
-            if found is None:
-                raise run.missing("Scenario.simulateConnections")
-            self.refuse(
-                found[1],
-                f"'{found[0]}' makes connections from movement, which hunet leaves to The ONE: have it write a "
-                "ConnectivityONEReport, read that by ExternalEventsQueue, and set Scenario.simulateConnections = false",
-            )
-        events = self._all_events(run, end, len(names))
-        messages = sorted((each for each in events if isinstance(each, OneMessage)), key=lambda each: each.time)
-        self._refuse_double(run, messages)
-        records = contacts_of([each for each in events if isinstance(each, Connection)], end)
-        if not records:
+        return [f"{group}{address}" for address, group in enumerate(letters)]
+
+    def _contacts(
+        self, run: OneSettings, groups: list[str], names: list[str], links: list[Connection], end: float
+    ) -> Contacts:
+        """Who meets whom: by the events, by movement, or by both."""
+        records = contacts_of(links, end)
+        moved = self._moved(run, groups, end) if run.truth("Scenario.simulateConnections", default=True) else None
+        if moved is not None:
+            records += zip(moved.a.tolist(), moved.b.tolist(), moved.start.tolist(), moved.end.tolist(), strict=True)
+        if not records and not self.refused and not self.wrong:
             found = run.find("Events.nrof")
-            assert found is not None
+            if found is None:
+                raise run.missing("Events.nrof")
             raise found[1].error(
                 "no events with connections: name a trace with Events1.class = ExternalEventsQueue and Events1.filePath"
             )
-        columns = list(zip(*records, strict=True))
-        contacts = Contacts.from_arrays(names, *columns, span=(0.0, end))
-        said: dict[str, Any] = {"protocol": "", "parameters": {}, "links": {}}
-        self._router(run, groups, said, messages)
-        lives = self._lives(run, groups)
-        return run.filled("Scenario.name"), said, contacts, [(message, lives[message.source]) for message in messages]
+        columns = zip(*records, strict=True) if records else ([], [], [], [])
+        return Contacts.from_arrays(names, *columns, span=(0.0, end))
+
+    def _moved(self, run: OneSettings, groups: list[str], end: float) -> Contacts | None:
+        """The contacts of hosts that move, where hunet has their model of movement."""
+        from hunet.worlds import make_world
+
+        for group in groups:
+            found = run.find(f"{group}.movementModel", "Group.movementModel")
+            if found is None:
+                raise run.missing("Group.movementModel")
+            if found[1].value not in MODELS:
+                self.refuse(found[1], f"'{found[0]}' = {found[1].value}: hunet has {', '.join(MODELS)}; {EXPORT}")
+                return None
+        ranges = {self._interface(run, group, "transmitRange") for group in groups}
+        if len(ranges) > 1 or None in ranges:
+            found = run.find("Group.interface1") or run.find("Group1.interface1")
+            if found is None:
+                raise run.missing("Group.interface1")
+            raise found[1].error("movement needs one transmitRange for all interfaces: set the same for all groups")
+        [reach] = ranges
+        assert reach is not None
+        seed, world = world_of_movement(run, groups, end, reach)
+        key = canonical([seed, world])
+        if key not in self._worlds:
+            self._worlds[key] = make_world("clusters", seed, **world)
+            self.notes.append(f"hosts move by hunet's world 'clusters', seed {seed}: not along The ONE's paths")
+        return self._worlds[key]
 
     def _refuse_double(self, run: OneSettings, messages: list[OneMessage]) -> None:
         ids = Counter(message.id for message in messages)
@@ -238,6 +311,7 @@ class _Scenario:
 
     def _router(self, run: OneSettings, groups: list[str], said: dict[str, Any], messages: list[OneMessage]) -> None:
         router, where = self._same(run, groups, "router")
+        said["parameters"] = dict(self._router_parameters(run, router))
         if where is None:
             raise run.missing("Group.router")
         if router not in ROUTERS:
@@ -245,32 +319,42 @@ class _Scenario:
         said["protocol"] = ROUTERS.get(router, "push")
         for group in groups:
             self._refuse_habits(run, group)
-        if router == "SprayAndWaitRouter":
-            said["parameters"]["copies"] = run.whole("SprayAndWaitRouter.nrofCopies")
-            if not run.truth("SprayAndWaitRouter.binaryMode", default=False):
-                found = run.find("SprayAndWaitRouter.binaryMode", "SprayAndWaitRouter.nrofCopies")
-                assert found is not None
-                self.refuse(found[1], "hunet sprays in binary mode only: set SprayAndWaitRouter.binaryMode = true")
         if router == "EpidemicOracleRouter":  # everything at once, and no limits
             return
         speed = self._speed(run, groups)
         if speed is not None:
-            said["links"] = {"rate": 8.0 * speed, "unit": "bits/s"}
+            said["links"] = {"rate": 8.0 * speed, "unit": "bits/s", "radio": "one"}
         written, where = self._same(run, groups, "bufferSize")
         if where is not None:
             room = run.whole(f"{groups[0]}.bufferSize", "Group.bufferSize")
-            sizes = [message.size for message in messages] or [room]
-            if min(sizes) != max(sizes):
-                self.refuse(
-                    where,
-                    f"bufferSize {written} with messages of {min(sizes)} to {max(sizes)} bytes: hunet's buffers count "
-                    "messages; give all messages one size, or the mean size is used",
-                )
-            mean = sum(sizes) / len(sizes)
-            if room < mean:
-                raise where.error(f"bufferSize {written} holds no message of {mean:g} bytes: make it larger")
-            if mean:  # The ONE drops what it received first
-                said["parameters"] |= {"buffer": int(room / mean), "evict": "first-in"}
+            smallest = min([message.size for message in messages], default=0)
+            if room < smallest:
+                raise where.error(f"bufferSize {written} holds no message, for the smallest has {smallest} bytes")
+            said["storage"] = room
+            # The ONE drops what it received first, and takes it again from the next host that offers it.
+            said["parameters"] |= {"evict": "first-in", "again": "next-contact" if speed is None else "at-once"}
+
+    def _router_parameters(self, run: OneSettings, router: str) -> dict[str, Any]:
+        """What the settings of a router say, in hunet's words."""
+        if router == "EpidemicOracleRouter":
+            return {}
+        found: dict[str, Any] = {"subscribers_carry": False}
+        if router in ("EpidemicRouter", "SprayAndWaitRouter", "DirectDeliveryRouter"):
+            found["order"] = "random"
+        if router == "SprayAndWaitRouter":
+            found |= {"copies": run.whole("SprayAndWaitRouter.nrofCopies"), "deliveries_cost": True}
+            if not run.truth("SprayAndWaitRouter.binaryMode", default=False):
+                mode = run.find("SprayAndWaitRouter.binaryMode", "SprayAndWaitRouter.nrofCopies")
+                assert mode is not None
+                self.refuse(mode[1], "hunet sprays in binary mode only: set SprayAndWaitRouter.binaryMode = true")
+        if router in ("ProphetRouter", "ProphetV2Router"):
+            found["time_unit"] = run.number(f"{router}.secondsInTimeUnit")
+            for name in ("beta", "gamma"):
+                if run.find(f"{router}.{name}"):
+                    found[name] = run.number(f"{router}.{name}")
+        if router == "MaxPropRouter":
+            found["acknowledged"] = "delete"  # a message has one receiver
+        return found
 
     def _refuse_habits(self, run: OneSettings, group: str) -> None:
         """What hosts of The ONE can do and devices here cannot."""
@@ -301,7 +385,7 @@ class _Scenario:
         """Bytes per second of the slowest interface; None if none says it."""
         speeds: dict[float, Setting] = {}
         for group in groups:
-            interface = run.text(f"{group}.interface1", "Group.interface1", default="")
+            interface = self._interface_name(run, group)
             kind = run.find(f"{interface}.type")
             if kind is not None and kind[1].value != "SimpleBroadcastInterface":
                 self.refuse(
@@ -316,6 +400,14 @@ class _Scenario:
             )
         return min(speeds, default=None)
 
+    def _interface_name(self, run: OneSettings, group: str) -> str:
+        return run.text(f"{group}.interface1", "Group.interface1", default="")
+
+    def _interface(self, run: OneSettings, group: str, name: str) -> float | None:
+        """A number of a group's interface, if it is there."""
+        full = f"{self._interface_name(run, group)}.{name}"
+        return run.number(full) if run.find(full) else None
+
     def _refuse_unknown(self) -> None:
         settings = self._settings
         for number in range(1, _count(settings, "Report.nrofReports") + 1):
@@ -328,11 +420,14 @@ class _Scenario:
         if warmup is not None and settings.number("Report.warmup"):
             self.refuse(warmup[1], "reports here count from the start: set Report.warmup = 0")
         events = range(1, _count(settings, "Events.nrof") + 1)
+        troubled = bool(self.wrong or self.refused)
         for name, setting in settings.entries.items():
             spare = re.match(r"(Group|Events)(\d+)\.", name)
             groups = range(1, _count(settings, "Scenario.nrofHostGroups") + 1)
             if spare and int(spare[2]) not in (events if spare[1] == "Events" else groups):
                 continue  # of a group or a generator that is not there
+            if troubled and _READ.fullmatch(name):
+                continue
             if name not in settings.used and not _WITHOUT_EFFECT.fullmatch(name):
                 self.refuse(setting, f"no use for the setting '{name}': {did_you_mean(name, settings.used)[:120]}")
 

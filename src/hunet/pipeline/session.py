@@ -170,14 +170,16 @@ def stages_told(tell: Callable[[str, int, int], None] | None) -> Iterator[None]:
 @contextmanager
 def spark_errors(memory: str = DEFAULT_MEMORY) -> Iterator[None]:
     """Turn what Spark raises into one line that says what to do; our own errors pass."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
     try:
         yield
     except HunetError:
         raise
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except Exception as error:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from pyspark.errors import PySparkException
+
+        if not isinstance(error, (PySparkException, Py4JError, ConnectionError)):
+            raise
         text = str(error)
         ours = re.search(r"hunet\.[\w.]*(?:InputError|ConfigurationError|OutputError): (.+)", text)
         if ours:  # raised by our own code within a task

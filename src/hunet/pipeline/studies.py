@@ -13,13 +13,14 @@ from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from hunet.pipeline.session import ATTEMPTS, cores, scratch_folder, spark_errors
 from hunet.pipeline.study_files import WORLDS, send_files, unpacked
 from hunet.pipeline.study_plan import Run, Study
-from hunet.pipeline.study_results import results_at
+from hunet.pipeline.study_results import LocalResults, results_at
 from hunet.pipeline.study_run import Outcome, given_up, outcome_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["STUDY_OPTIONS", "StudyDone", "run_study"]
+__all__ = ["STUDY_OPTIONS", "StudyDone", "run_here", "run_study"]
 
 STUDY_OPTIONS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Java does little in a study; compiling it well would take processor time from the simulations."""
@@ -56,20 +57,25 @@ class StudyDone(NamedTuple):
 
 
 def run_study(
-    spark: SparkSession, study: Study, folder: Path | str, progress: Callable[[int, int], None] | None = None
+    spark: SparkSession | Callable[[], SparkSession],
+    study: Study,
+    folder: Path | str,
+    progress: Callable[[int, int], None] | None = None,
 ) -> StudyDone:
     """Do all runs of a study that have no result yet, then write the summary tables.
 
+    ``spark`` is a session, or what starts one: it is called only if a run is missing or the folder is a URI.
     ``folder`` is a folder of this machine, or a URI that Spark knows. ``progress`` is called now and then with the
     runs that are done and the runs there are.
     """
+    start = spark if callable(spark) else lambda: spark
     with spark_errors():
-        results = results_at(spark, folder)
+        results = results_at(start, folder)
         there = results.begin(study)
         runs = study.runs()
         waiting = [run for run in runs if run.key not in there]
         skipped, failed = len(runs) - len(waiting), []
-        with closing(_outcomes(spark, waiting)) as outcomes:
+        with closing(_outcomes(start, waiting)) as outcomes:
             for many, outcome in enumerate(outcomes, 1):
                 results.add(outcome)
                 if outcome.error is not None:
@@ -80,10 +86,29 @@ def run_study(
         return StudyDone(len(runs), skipped, sorted(failed), results.summarise(study))
 
 
-def _outcomes(spark: SparkSession, waiting: list[Run]) -> Generator[Outcome]:
+def run_here(study: Study, folder: Path, progress: Callable[[int, int], None] | None = None) -> StudyDone:
+    """The same in this process, run after run, without Spark: for what is small, such as in a notebook."""
+    results = LocalResults(folder)
+    there = results.begin(study)
+    runs = study.runs()
+    waiting = [run for run in runs if run.key not in there]
+    failed = []
+    with TemporaryDirectory(prefix="hunet-worlds-") as worlds:
+        for many, run in enumerate(waiting, len(runs) - len(waiting) + 1):
+            outcome = outcome_of(run, Path(), Path(worlds))
+            results.add(outcome)
+            if outcome.error is not None:
+                failed.append(f"{outcome.key}: {outcome.error}")
+            if progress is not None:
+                progress(many, len(runs))
+    return StudyDone(len(runs), len(runs) - len(waiting), sorted(failed), results.summarise(study))
+
+
+def _outcomes(start: Callable[[], SparkSession], waiting: list[Run]) -> Generator[Outcome]:
     """The outcomes of runs, as they come."""
     if not waiting:
         return
+    spark = start()
     runs, archive = send_files(spark, waiting, scratch_folder())
     queue = _Queue(spark, runs)
     tag = f"hunet-{os.urandom(8).hex()}"

@@ -6,6 +6,7 @@ A run is a study of one point. In the file of a study every value may also be se
     protocol = ["push", "spray-and-wait"]
     repetitions = 10                         # or seeds = [1, 2, 3]
     seed = 1                                 # the root, of which all seeds are spawned
+    storage = ["500k", "5M"]                 # bytes that a device can hold; without it, any number
     tables = false                           # whether each run's tables are kept, not only its summary
     [parameters]                             # of all protocols
     buffer = [10, 100]
@@ -45,6 +46,7 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model.errors import InputError, did_you_mean
 from hunet.model.files import content_hash, read_bytes, read_toml
+from hunet.model.quantities import parse_size
 from hunet.pipeline.storage import is_uri
 from hunet.pipeline.study_values import (
     canonical,
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Point", "Run", "Source", "Study", "plan_run", "plan_study", "read_run", "read_study"]
 
-_PLAIN = ("contacts", "protocol", "analysis", "train", "publications", "subscriptions")
+_PLAIN = ("contacts", "protocol", "analysis", "train", "storage", "publications", "subscriptions")
 _TABLES = ("parameters", "workload", "links")
 _STUDY = ("seed", "seeds", "repetitions", "tables")
 _CASE = (*_PLAIN, *_TABLES, "world")
@@ -98,9 +100,15 @@ class Point:
     protocol: str
     """Its name, or that of an analysis."""
     settings: dict[str, Any]
-    """train, parameters, workload, links, publications, subscriptions; of an analysis, parameters alone."""
+    """train, storage, parameters, workload, links, publications, subscriptions; of an analysis, parameters alone."""
     axes: dict[str, Any]
     """The values in which points differ, by name."""
+
+
+@cache
+def _version() -> str:
+    """Every name of a run has it, and finding it reads a file."""
+    return version("hunet")
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,7 @@ class Run:
             **settings,
             "crash": list(self.crash),
             "seed": self.seed,
-            "versions": {"hunet": version("hunet")},
+            "versions": {"hunet": _version()},
         }
 
     @property
@@ -137,7 +145,7 @@ class Run:
         return hashlib.sha256(canonical(self.name).encode()).hexdigest()[:20]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A study: its grid, its seeds, and the identity by which a folder of results knows it."""
 
@@ -147,6 +155,10 @@ class Study:
     tables: bool
     identity: dict[str, Any]
     """Without the number of repetitions: more of them continue the same study."""
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(point.protocol for point in self.points))
+        return f"Study({len(self.points)} points, {len(self.seeds)} repetitions: {names})"
 
     def first(self, repetitions: int) -> Study:
         """The same study with less repetitions."""
@@ -196,7 +208,7 @@ def plan_study(
         "crash": list(crash),
         "seed": root,
         "tables": bool(given.get("tables", False)),
-        "versions": {"hunet": version("hunet")},
+        "versions": {"hunet": _version()},
     }
     return Study(points, seeds, crash, bool(given.get("tables", False)), identity)
 
@@ -258,6 +270,8 @@ def _grid(
         common = {"train": values_of(path, "train", given.get("train", 0.0))} | _workload_files(path, base, given)
         if not all(isinstance(share, (int, float)) for share in common["train"]):
             raise InputError(path, "'train' is a share of the trace: a number from 0 to 1")
+        if "storage" in given:
+            common["storage"] = [parse_size("storage", each) for each in values_of(path, "storage", given["storage"])]
         for table in ("workload", "links"):
             found = values_of_table(path, table, given.get(table, {}))
             common |= {f"{table}.{name}": values for name, values in found.items()}

@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,12 +23,12 @@ from hunet.model.errors import ConfigurationError
 from hunet.model.files import file_in_place, folder_in_place
 from hunet.model.intervals import Interval
 from hunet.model.run_files import Row, read_runs, read_table
-from hunet.pipeline.storage import Storage, join
+from hunet.pipeline.storage import Storage, is_uri, join, read_json, refuse_foreign, write_json
 from hunet.pipeline.study_plan import Run, Study
 from hunet.pipeline.study_values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -107,21 +108,25 @@ class Results(Protocol):
         """Write the summary tables and return the one."""
 
 
-def results_at(spark: SparkSession, folder: Path | str) -> Results:
-    """The results in a folder of this machine, or at a URI."""
-    storage = Storage(spark)
-    path = storage.local(folder)
-    return _SparkResults(spark, storage, str(folder)) if path is None else LocalResults(storage, path)
+def results_at(start: Callable[[], SparkSession], folder: Path | str) -> Results:
+    """The results in a folder of this machine, or at a URI; only that needs a session."""
+    if not is_uri(folder):
+        return LocalResults(Path(folder))
+    spark = start()
+    path = Storage(spark).local(folder)
+    return _SparkResults(spark, str(folder)) if path is None else LocalResults(path)
 
 
 class LocalResults:
     """Results in a folder of this machine, one file a run; the driver alone writes them."""
 
-    def __init__(self, storage: Storage, folder: Path) -> None:
-        self._storage, self._folder = storage, folder
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     def begin(self, study: Study) -> set[str]:
-        _begin(self._storage, self._folder, study)
+        refuse_foreign(self._folder, _MARKER, partial(_foreign, study))
+        if read_json(self._folder / _MARKER) is None:
+            write_json(self._folder / _MARKER, study.identity)
         for left in self._folder.glob("*/*/.*.partial"):  # of a study that was killed
             left.unlink(missing_ok=True)
         return {path.stem for path in self._folder.glob("runs/*/*.parquet")}
@@ -170,15 +175,18 @@ def save_outcome(folder: Path, outcome: Outcome) -> None:
 class _SparkResults:
     """Results at a URI: tables to which Spark adds the rows of some seconds at a time."""
 
-    def __init__(self, spark: SparkSession, storage: Storage, folder: str) -> None:
-        self._spark, self._storage, self._folder = spark, storage, folder
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        self._spark, self._folder = spark, folder
         self._rows: dict[str, list[pa.Table]] = {"runs": [], "failed": []}
         self._written = monotonic()
 
     def begin(self, study: Study) -> set[str]:
         if study.tables:
             raise ConfigurationError(f"{self._folder}: tables = true needs a folder of this machine, not a URI")
-        _begin(self._storage, self._folder, study)
+        storage, marker = Storage(self._spark), join(self._folder, _MARKER)
+        storage.refuse_foreign(self._folder, _MARKER, partial(_foreign, study))
+        if storage.read_json(marker) is None:
+            storage.write_json(marker, study.identity)
         done = runs_of(self._spark, self._folder)
         return set() if done is None else {row["key"] for row in done.where("error is null").select("key").collect()}
 
@@ -218,13 +226,7 @@ class _SparkResults:
         return table
 
 
-def _begin(storage: Storage, folder: Path | str, study: Study) -> None:
-    storage.refuse_foreign(folder, _MARKER, lambda said: _foreign(said, study))
-    if storage.read_json(join(folder, _MARKER)) is None:
-        storage.write_json(join(folder, _MARKER), study.identity)
-
-
-def _foreign(said: dict[str, Any], study: Study) -> str | None:
+def _foreign(study: Study, said: dict[str, Any]) -> str | None:
     if said.get("kind") != "study":
         return "holds something else than a study"
     for key, value in study.identity.items():

@@ -119,6 +119,7 @@ def simulate_run(run: Run, contacts: Contacts, files: Path = Path(), **watched: 
         links=from_mapping(Links, settings["links"]),
         crashes=crashes_from(run.crash, contacts),
         train=float(settings["train"]),
+        storage=settings.get("storage"),
         **watched,
         **parameters,
     )

@@ -58,9 +58,9 @@ class Buffer:
         self._buried: MessageSet = 0
         """The dead when they were last looked for."""
         self._arrivals = 0
-        # Only a bounded buffer ranks: a heap whose entries count while they agree with the dict beside it. The
-        # catalogue itself knows which message is the oldest.
-        self._ranks_itself = capacity is not None and rank is not RANKINGS["oldest"]
+        # A bounded buffer has a heap whose entries count while they agree with the dict beside it. The catalogue itself
+        # knows which message is the oldest.
+        self._ranks_itself = rank is not RANKINGS["oldest"]
         self._heap: list[tuple[float, int]] = []
         self._ranks: dict[int, float] = {}
 
@@ -94,10 +94,10 @@ class Buffer:
         self._held |= new
         self._driver.stored(new)
         self._many += len(members(new))
-        if self.capacity is None:
-            return messages
         if self._ranks_itself:
             self._rank_newcomers(members(new))
+        if self.capacity is None:
+            return messages
         catalogue = self._driver.messages
         for _ in range(self._many - self.capacity):
             self.remove(catalogue[self._lowest()], "overflow")
@@ -108,7 +108,8 @@ class Buffer:
         for number in newcomers:
             self._arrivals += 1
             rank = self._ranks[number] = self._rank(catalogue[number], self._arrivals)
-            heappush(self._heap, (rank, number))
+            if self.capacity is not None:
+                heappush(self._heap, (rank, number))
 
     def _lowest(self) -> int:
         if not self._ranks_itself:
@@ -119,7 +120,7 @@ class Buffer:
                 return number
 
     def lowest(self, among: MessageSet) -> MessageSet:
-        """Of messages that are held, the lowest-ranked, as a set of one; an unlimited buffer ranks by age."""
+        """Of messages that are held, the lowest-ranked, as a set of one."""
         if not self._ranks_itself or not among:
             return self._driver.messages.oldest(among)
         return 1 << min(members(among), key=lambda number: (self._ranks[number], number))

@@ -71,6 +71,10 @@ class Experiment(NamedTuple):
     With it a baseline can match its parameters to how another protocol fares on these contacts."""
     communities: Callable[[str], CommunityTables]
     """Reads a folder of communities that a parameter names."""
+    storage: int | None = None
+    """What a device can hold, in bytes."""
+    limited: bool = False
+    """Whether links have a rate."""
 
 
 class Demand(NamedTuple):

@@ -15,17 +15,17 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from hunet.model import MessageSet, Node, Parameters, about
-from hunet.protocols.carrier import BufferParameters, Carrier
 from hunet.protocols.contract import Data
+from hunet.protocols.router import QueueParameters, QueueRouter
 
 
-class PullParameters(BufferParameters, frozen=True):
+class PullParameters(QueueParameters, frozen=True):
     """PULL's parameters."""
 
     from_anyone: Annotated[bool, about("whether receivers pass on what they wanted themselves")] = False
 
 
-class Pull(Carrier):
+class Pull(QueueRouter):
     """Take what you want from its publisher."""
 
     Parameters: ClassVar[type[Parameters]] = PullParameters

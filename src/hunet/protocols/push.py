@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from hunet.model import MessageSet, Node
-from hunet.protocols.carrier import Carrier
+from hunet.protocols.router import QueueRouter
 
 
-class Push(Carrier):
+class Push(QueueRouter):
     """Give everything to everyone."""
 
     tells_interests: ClassVar[bool] = False

@@ -19,18 +19,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, about
-from hunet.protocols.carrier import BufferParameters, Carried, Carrier
+from hunet.model import Message, MessageSet, Node, Parameters, about, members, without
+from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Data, Driver, Packet
+from hunet.protocols.router import QueueParameters, QueueRouter
 
 if TYPE_CHECKING:
     from random import Random
 
 
-class SprayAndWaitParameters(BufferParameters, frozen=True):
+class SprayAndWaitParameters(QueueParameters, frozen=True):
     """Spray and Wait's parameters."""
 
     copies: Annotated[int, about("tokens of a new message: carriers it may have", symbol="L", ge=1)] = 8
+    deliveries_cost: Annotated[bool, about("whether a delivery takes half of the tokens, as in The ONE")] = False
 
 
 class Spray(Carried, frozen=True, gc=False):
@@ -39,7 +41,7 @@ class Spray(Carried, frozen=True, gc=False):
     tokens: int
 
 
-class SprayAndWait(Carrier):
+class SprayAndWait(QueueRouter):
     """Spread a fixed number of copies, then wait to meet the subscribers."""
 
     Parameters: ClassVar[type[Parameters]] = SprayAndWaitParameters
@@ -72,7 +74,7 @@ class SprayAndWait(Carrier):
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
         assert isinstance(packet, Spray)
-        return messages if packet.tokens else 0
+        return super().keeps(messages, packet) if packet.tokens else 0
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Spray) and packet.tokens:
@@ -83,7 +85,15 @@ class SprayAndWait(Carrier):
         assert isinstance(packet, Spray)
         if packet.tokens and not arrived:
             self._set_tokens(packet.messages, self.tokens[packet.messages] + packet.tokens)
+        if self.parameters.deliveries_cost and arrived and not packet.tokens:
+            self._set_tokens(packet.messages, self.tokens.get(packet.messages, 0) // 2)
         super().sent(peer, packet, arrived, now)
+
+    def forget(self, messages: MessageSet) -> None:
+        super().forget(messages)
+        for number in members(without(messages, self.seen)):  # it may come again, and then with tokens of its own
+            self.tokens.pop(1 << number, None)
+            self.spraying &= ~(1 << number)
 
     def _take_tokens(self, packet: Spray, now: float) -> None:
         message = packet.messages

@@ -26,8 +26,9 @@ EVENTS = (
     "sent",
     "settled",
     "timer",
+    "surrender",
 )
-"""The methods of a protocol that are events; the others are questions."""
+"""The methods of a protocol that change it; the others are questions."""
 ACTIONS = tuple(name for name, thing in vars(Driver).items() if callable(thing) and not name.startswith("_"))
 """The methods of a driver."""
 

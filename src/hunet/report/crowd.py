@@ -77,7 +77,7 @@ class Crowd:
         rounds = _ROUNDS if many <= MOST_DRAWN else 0
         pairs, weight = self.ties
         pull = np.zeros((many, many) if rounds else (0, 0))
-        if rounds:
+        if rounds and len(pairs):
             pull[pairs[:, 0], pairs[:, 1]] = pull[pairs[:, 1], pairs[:, 0]] = np.sqrt(weight / weight.mean())
         ideal = 1 / np.sqrt(many)
         for step in range(rounds):
@@ -113,7 +113,7 @@ class Crowd:
 
         place, community = self.layout, self.community()
         pairs, weight = self.ties
-        widths = 0.3 + 2.2 * np.sqrt(weight / weight.max())
+        widths = 0.3 + 2.2 * np.sqrt(weight / weight.max(initial=1e-9))
         panel.add_collection(LineCollection(list(place[pairs]), colors="#00000055", linewidths=widths, zorder=1))
         size = float(np.clip(9000 / len(place), 25, 130))
         served = np.zeros(len(place)) if brokers is None else brokers

@@ -29,25 +29,41 @@ STYLES = [
 
 
 @contextmanager
-def panels(path: Path, rows: int, columns: int, height: float = 3.0) -> Iterator[list[Any]]:
-    """A figure's panels, row by row; the file is written when they are drawn."""
+def panels(path: Path, rows: int, columns: int, height: float = 3.0, width: float = 9.0) -> Iterator[list[Any]]:
+    """A figure's panels, row by row; the file is written when they are drawn. Sizes are in inches."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     style: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 9, "axes.grid": True}
     style |= {"axes.spines.top": False, "axes.spines.right": False, "grid.color": "#e5e5e5", "legend.frameon": False}
     with mpl.rc_context(style):
-        figure = Figure((9, height * rows), layout="constrained")
+        figure = Figure((width, height * rows), layout="constrained")
         yield list(figure.subplots(rows, columns, squeeze=False).flat)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, metadata={"Date": None})
 
 
-def curve(panel: Any, along: Mapping[float, Interval], style: Mapping[str, str], label: str, unit: float = 1.0) -> None:
+@contextmanager
+def paper_panel(path: Path, width: float, style: str) -> Iterator[Any]:
+    """The one panel of a PDF for a paper, as wide as its column (inch), in a font near that of the text."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    fonts = {"ieee": "STIXGeneral", "acm": "DejaVu Serif"}
+    settings: dict[Any, Any] = {"font.family": fonts[style], "font.size": 8, "pdf.fonttype": 42, "axes.linewidth": 0.6}
+    settings |= {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "lines.linewidth": 1}
+    with mpl.rc_context(settings):
+        figure = Figure((width, 0.75 * width), layout="constrained")
+        yield figure.subplots()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"CreationDate": None})
+
+
+def curve(panel: Any, along: Mapping[float, Interval], style: Mapping[str, str], label: str) -> None:
     """A line through means, with a band for their confidence intervals."""
     known = {place: found for place, found in along.items() if found.runs}
-    means = [found.mean / unit for found in known.values()]
-    halves = [(found.half or 0.0) / unit for found in known.values()]
+    means = [found.mean for found in known.values()]
+    halves = [found.half or 0.0 for found in known.values()]
     panel.plot(list(known), means, label=label, markersize=3, linewidth=1.2, **style)
     low, high = ([mean + sign * half for mean, half in zip(means, halves, strict=True)] for sign in (-1, 1))
     panel.fill_between(list(known), low, high, color=style["color"], alpha=0.15, linewidth=0)
@@ -56,7 +72,7 @@ def curve(panel: Any, along: Mapping[float, Interval], style: Mapping[str, str],
 def line(panel: Any, x: Any, y: Any, style: Mapping[str, str], label: str = "") -> None:
     """A line through many points, with a few markers by which it is told apart in grey."""
     # Lines that run side by side carry their markers at different places.
-    offset = 0.02 * MARKERS.index(style["marker"])
+    offset = 0.02 * MARKERS.index(style["marker"]) if style["marker"] else 0.0
     panel.plot(x, y, label=label or None, linewidth=1.1, markersize=3.5, markevery=(offset, 0.2), **style)
 
 

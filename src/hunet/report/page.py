@@ -1,32 +1,45 @@
-"""``hunet report``: a study as one page that needs nothing else, its figures as SVG and their data as CSV."""
+"""``hunet report``: a study as one page that needs nothing else, its figures as SVG and their data as CSV.
+
+The answer comes first: which system, at what cost, how sure, and the field of all. Then the table, which differences
+are real, the other figures, and at the end what was run.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model.files import file_in_place
-from hunet.report.comparison import Difference, paired_differences
-from hunet.report.html import facts, write_page
-from hunet.report.metrics import Metric
+from hunet.report.chart import latex as _latex
+from hunet.report.chart import write_rows
+from hunet.report.comparison import Standing, compare_with_best
+from hunet.report.field import Field, by_repetition, ceiling_of, fields_of
+from hunet.report.html import facts, table, write_page
 from hunet.report.study import REPORTED, StudyResults
-from hunet.report.study_figures import study_figures
+from hunet.report.study_figures import draw_fields, study_figures, write_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hunet.report.crowd import Crowd
+    from hunet.report.metrics import Metric
 
-__all__ = ["write_report"]
+__all__ = ["Paper", "write_report"]
 
-_COMPARED = {"delivery_ratio": "Highest", "latency_avg": "Lowest", "overhead_ratio": "Lowest"}
-"""What alternatives are compared by, and what is good."""
-_MOST_COMPARED = 20
-"""Alternatives in a table of differences; the file with the data has all."""
+_COMPARED = {"delivery_ratio": True, "latency_avg": False, "overhead_ratio": False}
+"""What alternatives are compared by, and whether more of it is better."""
+_MOST_ANSWERS = 6
+"""Surroundings that are answered in words; the tables have all."""
+
+
+class Paper(NamedTuple):
+    """Figures for a paper."""
+
+    folder: Path
+    style: str
+    """A key of ``hunet.report.chart.WIDTHS``."""
 
 
 def write_report(
@@ -36,33 +49,64 @@ def write_report(
     *,
     crowds: Sequence[Crowd] = (),
     units: Mapping[str, str] | None = None,
+    head: str = "",
+    paper: Paper | None = None,
 ) -> Path:
     """Write a study's report; returns its path. Figures and their data go to a folder ``report`` beside the study.
 
     ``crowds`` are the contacts that the study was on, as far as they are known; ``units`` has the units of its axes.
+    ``head`` is a part of the page that takes the place of its answer.
     """
     folder, title = study.folder, study.folder.absolute().name
-    results = _results(study)
-    compared = list(_comparisons(study))
+    fields = fields_of(study)
+    results, compared = _results(study), list(_comparisons(study))
     _write_csv(folder / "report" / "differences.csv", compared)
     parts = [
         f"<h1>{escape(title)}</h1>",
-        _told(study),
+        head or "\n".join(_answer(fields, folder / "report")),
         "<h2>Results</h2>",
         results.html(),
-        "<p>Mean ± half of the 95 % confidence interval.</p>",
-        *study_figures(study, folder / "report", crowds, units or {}),
+        f"<p>Highest delivery first; mean ± half of the 95 % confidence interval.{_about_brokers(study)}</p>",
         "<h2>Which differences are real?</h2>",
         *_differences(compared),
-        "<h2>What was run, in full</h2>",
+        "<h2>Figures</h2>",
+        *study_figures(study, folder / "report", crowds, units or {}),
+        "<h2>What was run</h2>",
+        _told(study),
         *_names(study),
     ]
     write_page(out or folder / "report.html", title, parts)
     if latex is not None:
-        tables = [results, *(each.matrix() for each in compared)]
+        tables = [results, *(each.table() for each in compared)]
         with file_in_place(latex) as place:
-            place.write_text("\n".join(table.latex() for table in tables), encoding="utf-8")
+            place.write_text("\n".join(each.latex() for each in tables), encoding="utf-8")
+    if paper is not None:
+        write_figures(study, fields, paper.folder, paper.style, units or {})
     return out or folder / "report.html"
+
+
+def _answer(fields: Sequence[Field], folder: Path) -> Iterator[str]:
+    """Which system, at what cost, how sure; and the field."""
+    if not fields:
+        yield "<p class=answer>Nobody wanted anything: there is nothing to compare.</p>"
+        return
+    for field in fields[:_MOST_ANSWERS]:
+        yield f"<p class=answer>{escape(field.answer())}</p>"
+        if len(fields) == 1 and (rest := field.others()):
+            yield f"<p>{escape(rest)}</p>"
+    if len(fields) > _MOST_ANSWERS:
+        yield f"<p>{len(fields) - _MOST_ANSWERS} more surroundings are in the tables.</p>"
+    yield draw_fields(fields, folder)
+
+
+def _about_brokers(study: StudyResults) -> str:
+    shown = [metric.name for metric in study.shown()]
+    said = ""
+    if "brokers" in shown:
+        said += " Brokers: how many people carry for all others at a time; –: this system has none, everybody is alike."
+    if "out_of_band_bytes" in shown:
+        said += " Out of band: traffic between brokers that no contact carried, as over the Internet."
+    return said
 
 
 class _Table(NamedTuple):
@@ -72,20 +116,10 @@ class _Table(NamedTuple):
     head: list[str]
     lines: list[list[str]]
     strong: set[tuple[int, int]]
-    """Cells (line, column) that are said aloud."""
+    """Cells (row, column) printed in bold."""
 
     def html(self) -> str:
-        top = "".join(f"<th>{escape(title)}</th>" for title in self.head)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td><b>{escape(cell)}</b></td>" if (number, place) in self.strong else f"<td>{escape(cell)}</td>"
-                for place, cell in enumerate(line)
-            )
-            + "</tr>"
-            for number, line in enumerate(self.lines)
-        )
-        return f"<div class=wide><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+        return table(self.head, self.lines, self.strong)
 
     def latex(self) -> str:
         rows = [" & ".join(map(_latex, self.head)) + r" \\", r"\hline"]
@@ -149,53 +183,47 @@ def _names(study: StudyResults) -> Iterator[str]:
 
 def _results(study: StudyResults) -> _Table:
     shown = study.shown()
-    lines = [
-        [name, *(metric.of(rows).text(metric.digits, metric.unit) for metric in shown)]
-        for name, rows in study.series().items()
-    ]
+    bounds = {row["reachable_ratio"] for row in study.rows if row["repetition"] == study.rows[0]["repetition"]}
+    if len(bounds) == 1:  # the same for all: the answer has it
+        shown = [metric for metric in shown if metric.name != "reachable_ratio"]
+    lines = [[name, *(_cell(metric, rows) for metric in shown)] for name, rows in study.ranked().items()]
     return _Table(
         "Results: mean and half of the 95 % confidence interval", ["", *(m.title for m in shown)], lines, set()
     )
 
 
+def _cell(metric: Metric, rows: list[dict[str, Any]]) -> str:
+    """A mean with its interval, or without one that would be written as 0."""
+    found = metric.of(rows)
+    if metric.sparse and not found.mean:
+        return "–"
+    return found.brief(metric.digits, metric.unit)
+
+
 class _Comparison(NamedTuple):
-    """All pairs of alternatives in the same surroundings, by one metric."""
+    """How far all alternatives in the same surroundings are from the best, by one metric."""
 
     place: str
     metric: Metric
-    order: list[str]
-    """The alternatives, the best first."""
-    found: list[Difference]
+    standings: list[Standing]
 
-    def matrix(self) -> _Table:
-        """Row less column; what is real is strong."""
-        shown = self.order[:_MOST_COMPARED]
-        of = {frozenset((each.one, each.two)): each for each in self.found}
-        lines, strong = [], set()
-        for number, row in enumerate(shown[1:]):
-            line = [row]
-            for place, column in enumerate(shown[:-1], 1):
-                each = of.get(frozenset((row, column)))
-                if each is None or place > number + 1:
-                    line.append("")
-                    continue
-                sign = 1 if each.one == row else -1
-                less = each.interval._replace(mean=sign * each.interval.mean)
-                line.append(f"{less.text(self.metric.digits, self.metric.unit)}{'' if each.real else ' ≈'}")
-                if each.real:
-                    strong.add((number, place))
-            lines.append(line)
+    def table(self) -> _Table:
+        """The best first; who is worse for sure is strong."""
+        digits, unit = self.metric.digits, self.metric.unit
+        lines = [[each.name, f"{each.mean / unit:,.{digits}f}", each.text(digits, unit)] for each in self.standings]
+        strong = {(number, 2) for number, each in enumerate(self.standings) if not each.may_be_best}
         where = f" ({self.place})" if self.place else ""
-        return _Table(f"Differences of {self.metric.title}{where}: row less column", ["", *shown[:-1]], lines, strong)
+        caption = f"{self.metric.title}{where}: mean, and distance from the best"
+        return _Table(caption, ["", self.metric.title, "against the best"], lines, strong)
 
     def verdict(self) -> str:
         """In words: who is on top, and who cannot be told from it."""
-        top = self.order[0]
-        near = [each for each in self.found if top in (each.one, each.two) and not each.real]
-        others = [each.two if each.one == top else each.one for each in near]
-        told = f"not told apart from it: {', '.join(others)}" if others else "no other comes near"
+        rivals = [each.name for each in self.standings if each.may_be_best]
+        word = "Highest" if _COMPARED[self.metric.name] else "Lowest"
         where = f" ({self.place})" if self.place else ""
-        return f"{_COMPARED[self.metric.name]} {self.metric.title}{where}: {top}; {told}."
+        others = len(self.standings) - len(rivals)
+        told = f"may also be best: {', '.join(rivals[1:])}" if len(rivals) > 1 else f"all {others} others are worse"
+        return f"{word} {self.metric.title}{where}: {rivals[0]}; {told}."
 
 
 def _comparisons(study: StudyResults) -> Iterator[_Comparison]:
@@ -203,16 +231,12 @@ def _comparisons(study: StudyResults) -> Iterator[_Comparison]:
         if metric.name not in _COMPARED:
             continue
         for place, alternatives in study.alternatives().items():
-            found = {
-                name: {row["repetition"]: row[metric.name] for row in rows if row[metric.name] is not None}
-                for name, rows in alternatives.items()
-            }
-            known = {name: values for name, values in found.items() if values}
-            sign = -1 if _COMPARED[metric.name] == "Highest" else 1
-            order = sorted(known, key=lambda name: sign * sum(known[name].values()) / len(known[name]))
-            differences = paired_differences({name: known[name] for name in order})
-            if differences:
-                yield _Comparison(place, metric, order, differences)
+            found = {name: by_repetition(rows, metric.name) for name, rows in alternatives.items()}
+            known = {name: values for name, values in found.items() if len(values) > 1}
+            if len(known) > 1:
+                ceiling = ceiling_of(alternatives) if metric.name == "delivery_ratio" else None
+                standings = compare_with_best(known, highest=_COMPARED[metric.name], ceiling=ceiling)
+                yield _Comparison(place, metric, standings)
 
 
 def _differences(compared: list[_Comparison]) -> Iterator[str]:
@@ -220,30 +244,20 @@ def _differences(compared: list[_Comparison]) -> Iterator[str]:
         yield "<p>Needs two alternatives and two repetitions.</p>"
         return
     yield (
-        "<p>Runs of a repetition share world, workload and coins, so that alternatives are compared repetition by "
-        "repetition (paired t-test; 5 % for all pairs of a table together by Holm's correction). Row less column: "
-        "<b>bold</b> is real, ≈ may be chance.</p>"
+        "<p>All alternatives against the best of them. Runs of a repetition share world, workload and coins, so they "
+        "are compared repetition by repetition. The intervals of a table hold together with 95 % confidence (multiple "
+        "comparisons with the best); <b>bold</b> is worse for sure.</p>"
     )
     for number, each in enumerate(compared):
         opened = "" if number else " open"
-        yield f"<details{opened}><summary>{escape(each.verdict())}</summary>{each.matrix().html()}</details>"
+        yield f"<details{opened}><summary>{escape(each.verdict())}</summary>{each.table().html()}</details>"
 
 
 def _write_csv(path: Path, compared: list[_Comparison]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("where", "metric", "one", "two", "one less two", "ci95", "runs", "p", "p by Holm", "real"))
-    for comparison in compared:
-        for each in comparison.found:
-            row = (each.one, each.two, *each.interval, each.p, each.adjusted, each.real)
-            writer.writerow((comparison.place, comparison.metric.name, *row))
-    with file_in_place(path) as place:
-        place.write_text(text.getvalue(), encoding="utf-8")
-
-
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}
-_LATEX |= {"≈": r"$\approx$", "<": r"$<$", ">": r"$>$"} | {sign: f"\\{sign}" for sign in "%_&#${}"}
-
-
-def _latex(cell: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in cell)
+    head = ("where", "metric", "alternative", "mean", "worse by at least", "worse by at most", "may be best")
+    rows = [
+        (one.place, one.metric.name, each.name, each.mean, each.near, each.far, each.may_be_best)
+        for one in compared
+        for each in one.standings
+    ]
+    write_rows(path, [head, *rows])

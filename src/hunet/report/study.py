@@ -17,8 +17,8 @@ from hunet.report.runs import Runs
 REPORTED = tuple(
     METRICS[name]
     for name in (
-        *("delivery_ratio", "reachable_ratio", "latency_avg", "hopcount_avg", "overhead_ratio", "copies_avg"),
-        *("control_bytes", "buffer_avg", "brokers"),
+        *("delivery_ratio", "reachable_ratio", "forwards", "latency_avg", "hopcount_avg", "overhead_ratio"),
+        *("copies_avg", "control_bytes", "out_of_band_bytes", "buffer_avg", "brokers"),
     )
 )
 """What a report shows, in this order."""
@@ -60,6 +60,18 @@ class StudyResults:
             found.setdefault(place, {}).setdefault(self._told(row, own), []).append(row)
         return found
 
+    def ranked(self) -> dict[str, list[Row]]:
+        """The series, in the order of their surroundings and there the highest delivery first."""
+        places = [[row["key"] for rows in each.values() for row in rows] for each in self.alternatives().values()]
+        place_of = {key: number for number, keys in enumerate(places) for key in keys}
+
+        def rank(name: str) -> tuple[int, float]:
+            delivered = METRICS["delivery_ratio"].of(series[name])
+            return place_of[series[name][0]["key"]], -delivered.mean if delivered.runs else 1.0
+
+        series = self.series()
+        return {name: series[name] for name in sorted(series, key=rank)}
+
     def _told(self, row: Row, axes: list[str], *, protocol: bool = True) -> str:
         place = {axis: row["axes"][axis] for axis in axes if axis in row["axes"]}
         name = place.pop("case", row["protocol"])  # a case has a name that says what it is
@@ -76,7 +88,7 @@ class StudyResults:
 
     def shown(self, names: tuple[str, ...] = ()) -> list[Metric]:
         """The metrics that some run has, of those that are named."""
-        known = [metric for metric in REPORTED if any(row[metric.name] is not None for row in self.rows)]
+        known = [metric for metric in REPORTED if metric.shown(row[metric.name] for row in self.rows)]
         return [metric for metric in known if not names or metric.name in names]
 
     def tables(self, row: Row) -> Path | None:

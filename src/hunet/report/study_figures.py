@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hunet.model.files import file_in_place
+from hunet.model.intervals import Interval
 from hunet.report.broker_duty import BrokerDuty
+from hunet.report.chart import MOST_COLOURS, Chart, Point, Series, strongest, write_for_paper, write_rows
 from hunet.report.crowd import MOST_DRAWN
-from hunet.report.figures import STYLES, curve, dots, line, panels
+from hunet.report.figures import STYLES, dots, line, panels
 from hunet.report.html import picture
 from hunet.report.metrics import METRICS
 from hunet.report.study import StudyResults, short
@@ -23,10 +21,14 @@ if TYPE_CHECKING:
 
     from hunet.model.run_files import Row
     from hunet.report.crowd import Crowd
+    from hunet.report.field import Field
+    from hunet.report.metrics import Metric
 
 _DRAWN = ("delivery_ratio", "latency_avg", "overhead_ratio", "hopcount_avg", "buffer_avg", "brokers")
-_MOST_SERIES = len(STYLES)
 _MOST_DOTS = 30
+_MOST_FIELDS = 6
+_GREY = {"color": "#c4c4c4", "marker": "", "linestyle": "-"}
+"""How a series is drawn that is not among the few in colour."""
 _MOST_GRAPHS = 3
 _POINTS = 200
 Data = list[tuple[Any, ...]]
@@ -43,7 +45,7 @@ def study_figures(
         yield _side_by_side(study, folder / "side-by-side")
     if study.has_tables():
         yield _distributions(study, folder / "distributions")
-        served = {name: rows for name, rows in _few(study).items() if rows[0]["brokers"] is not None}
+        served = {name: rows for name, rows in study.series().items() if rows[0]["brokers"] is not None}
         if served:
             yield _brokers(study, served, folder / "brokers")
     if crowds:
@@ -53,33 +55,114 @@ def study_figures(
             yield _graph(study, crowd, folder / f"contact-graph-{number}")
 
 
-def _few(study: StudyResults) -> dict[str, list[Row]]:
-    return dict(list(study.series().items())[:_MOST_SERIES])
+def draw_fields(fields: Sequence[Field], folder: Path) -> str:
+    """Delivery against cost, with the bound and the Pareto front, in each of the surroundings."""
+    charts = field_charts(fields[:_MOST_FIELDS])
+    columns = min(len(charts), 2)
+    path = folder / "delivery-against-cost"
+    size = {"width": 5.2, "height": 4.0} if columns == 1 else {"height": 3.4}
+    with panels(path.with_suffix(".svg"), -(-len(charts) // columns), columns, **size) as places:
+        for panel, chart, field in zip(places, charts, fields, strict=False):
+            panel.set_title(field.place, fontsize=9)
+            chart.draw(panel)
+        _finish(places, len(charts), legend=False)
+    named = [(field.place, *row) for field, chart in zip(fields, charts, strict=False) for row in chart.rows()[1:]]
+    head = ("where", *charts[0].rows()[0])
+    left_out = f" The first {_MOST_FIELDS} of {len(fields)} are drawn." if len(fields) > _MOST_FIELDS else ""
+    beside = [each.name for field in fields for each in field.alternatives if each.out_of_band]
+    note = f" Packets out of band are not counted: {', '.join(dict.fromkeys(beside))}." if beside else ""
+    caption = "Delivery against cost. The line is the Pareto front: nothing delivers more for less. Bars are 95 % "
+    return _figure(path, [head, *named], f"{caption}confidence intervals.{note}{left_out}", narrow=columns == 1)
+
+
+def field_charts(fields: Sequence[Field]) -> list[Chart]:
+    """Delivery against cost as charts, one for each of the surroundings."""
+    found = []
+    for number, field in enumerate(fields):
+        costs = [each.cost.mean for each in field.alternatives if each.cost.runs]
+        found.append(
+            Chart(
+                "delivery-against-cost" + (f"-{number}" if len(fields) > 1 else ""),
+                METRICS["forwards"].title,
+                METRICS["delivery_ratio"].title,
+                [
+                    Series(each.name, [Point(each.cost, each.delivery)], each.front)
+                    for each in field.alternatives
+                    if each.cost.runs
+                ],
+                lines=False,
+                log=0 < 20 * min(costs) < max(costs),
+                top=1.05,
+                bound=field.bound.mean if field.bound.runs else None,
+            )
+        )
+    return found
+
+
+def write_figures(
+    study: StudyResults, fields: Sequence[Field], folder: Path, style: str, units: Mapping[str, str]
+) -> int:
+    """Write the charts of a study for a paper; returns how many."""
+    charts = field_charts(fields)
+    for axis in study.numeric():
+        charts += [_along_axis(study, axis, units.get(axis, ""), metric) for metric in study.shown(_DRAWN)]
+    for chart in charts:
+        write_for_paper(chart, folder, style)
+    return len(charts)
+
+
+def _styles(names: Sequence[str], study: StudyResults) -> dict[str, Mapping[str, str]]:
+    """A style for each series, those in colour last: the others lie below them."""
+    series = study.series()
+    strong = strongest(names, {name: _delivered(series[name]) for name in names})
+    found: dict[str, Mapping[str, str]] = {name: _GREY for name in names if name not in strong}
+    found.update(zip([name for name in names if name in strong], STYLES, strict=False))
+    return found
+
+
+def _delivered(rows: Sequence[Row]) -> float:
+    found = METRICS["delivery_ratio"].of(list(rows))
+    return found.mean if found.runs else -1.0
 
 
 def _along(study: StudyResults, axis: str, unit: str, path: Path) -> str:
-    drawn = study.shown(_DRAWN)
+    """All metrics against a parameter that was swept."""
+    charts = [_along_axis(study, axis, unit, metric) for metric in study.shown(_DRAWN)]
+    with panels(path.with_suffix(".svg"), -(-len(charts) // 3), min(len(charts), 3)) as places:
+        for panel, chart in zip(places, charts, strict=False):
+            chart.draw(panel)
+        _finish(places, len(charts))
     data: Data = [(axis, "series", "metric", "mean", "ci95")]
+    for metric, chart in zip(study.shown(_DRAWN), charts, strict=True):
+        data += [
+            (point.x.mean, each.label, metric.name, point.y.mean * metric.unit, (point.y.half or 0.0) * metric.unit)
+            for each in chart.series
+            for point in each.points
+        ]
+    grey = any(not each.strong for chart in charts for each in chart.series)
+    others = " Those that deliver less are grey; the CSV file names them." if grey else ""
+    return _figure(path, data, f"Against {short(axis)}; bands are 95 % confidence intervals.{others}")
+
+
+def _along_axis(study: StudyResults, axis: str, unit: str, metric: Metric) -> Chart:
+    """One metric against a parameter that was swept."""
     series = {name: [row for row in rows if axis in row["axes"]] for name, rows in study.series(axis).items()}
     series = {name: rows for name, rows in series.items() if rows}
+    strong = strongest(list(series), {name: _delivered(rows) for name, rows in series.items()})
     values = sorted({row["axes"][axis] for rows in series.values() for row in rows})
-    wide = values[0] > 0 and values[-1] / values[0] >= 50
-    with panels(path.with_suffix(".svg"), -(-len(drawn) // 3), min(len(drawn), 3)) as places:
-        for style, (label, rows) in zip(STYLES, series.items(), strict=False):
-            ordered = sorted(rows, key=lambda row: row["axes"][axis])
-            for panel, metric in zip(places, drawn, strict=False):
-                along = {
-                    place: metric.of(list(there)) for place, there in groupby(ordered, lambda row: row["axes"][axis])
-                }
-                curve(panel, along, style, label, metric.unit)
-                data += [(place, label, metric.name, one.mean, one.half) for place, one in along.items() if one.runs]
-        for panel, metric in zip(places, drawn, strict=False):
-            label = f"{short(axis)} ({unit})" if unit else short(axis)
-            panel.set(xlabel=label, ylabel=metric.title, xscale="log" if wide else "linear")
-            panel.set_ylim(0, 1.02 if metric.name == "delivery_ratio" else None)
-        _finish(places, len(drawn))
-    left_out = f" The first {_MOST_SERIES} of {len(series)} are drawn." if len(series) > _MOST_SERIES else ""
-    return _figure(path, data, f"Against {short(axis)}; bands are 95 % confidence intervals.{left_out}")
+    drawn = []
+    for name, rows in series.items():
+        found = {at: metric.of([row for row in rows if row["axes"][axis] == at]).scaled(metric.unit) for at in values}
+        points = [Point(Interval(at, None, 1), each) for at, each in found.items() if each.runs]
+        drawn.append(Series(name, points, name in strong))
+    return Chart(
+        f"{metric.name.replace('_', '-')}-against-{short(axis)}",
+        f"{short(axis)} ({unit})" if unit else short(axis),
+        metric.title,
+        drawn,
+        log=values[0] > 0 and values[-1] / values[0] >= 50,
+        top=1.02 if metric.name == "delivery_ratio" else None,
+    )
 
 
 def _side_by_side(study: StudyResults, path: Path) -> str:
@@ -109,7 +192,9 @@ def _distributions(study: StudyResults, path: Path) -> str:
     data: Data = [("series", "what", "x", "y")]
     with panels(path.with_suffix(".svg"), 1, 3) as places:
         delays, hops, held = places
-        for style, (name, rows) in zip(STYLES, _few(study).items(), strict=False):
+        series = study.series()
+        for name, style in _styles(list(series), study).items():
+            rows = series[name]
             folders = [kept for row in rows if (kept := study.tables(row))]
             tables = [pq.read_table(one / "deliveries.parquet", columns=["delay", "hops"]) for one in folders]
             delay = np.concatenate([table.column("delay").to_numpy() for table in tables]) / 60
@@ -117,7 +202,7 @@ def _distributions(study: StudyResults, path: Path) -> str:
             over = [pq.read_table(one / "series.parquet", columns=["time", "buffered"]) for one in folders]
             time = np.mean([table.column("time").to_numpy() for table in over], axis=0) / 3600
             buffered = np.mean([table.column("buffered").to_numpy() for table in over], axis=0)
-            line(held, time, buffered, style, name)
+            line(held, time, buffered, style, name if style is not _GREY else "")
             data += [(name, "copies held", x, y) for x, y in zip(time.tolist(), buffered.tolist(), strict=True)]
             if len(delay):
                 x, y = _cumulative(delay)
@@ -130,7 +215,8 @@ def _distributions(study: StudyResults, path: Path) -> str:
         hops.set(xlabel="hops", ylabel="share of deliveries")
         held.set(xlabel="time (h)", ylabel="copies in all buffers", ylim=(0, None))
         _finish([held, delays, hops], 3)
-    return _figure(path, data, "Delays and hops of all deliveries; copies held over time.")
+    others = " Grey: those that deliver less; the CSV file names them." if len(series) > MOST_COLOURS else ""
+    return _figure(path, data, f"Delays and hops of all deliveries; copies held over time.{others}")
 
 
 def _brokers(study: StudyResults, served: Mapping[str, list[Row]], path: Path) -> str:
@@ -138,13 +224,14 @@ def _brokers(study: StudyResults, served: Mapping[str, list[Row]], path: Path) -
     data: Data = [("series", "what", "x", "y")]
     with panels(path.with_suffix(".svg"), 1, 3) as places:
         many, duty, terms = places
-        for style, (name, rows) in zip(STYLES, served.items(), strict=False):
+        for name, style in _styles(list(served), study).items():
+            rows = served[name]
             found = [BrokerDuty.read(kept) for row in rows if (kept := study.tables(row))]
             middles = (np.arange(_POINTS) + 0.5) / _POINTS
             instants = [begin + middles * (end - begin) for begin, end in (one.span for one in found)]
             count = np.mean([one.brokers_at(at.tolist()) for one, at in zip(found, instants, strict=True)], axis=0)
             time = np.mean(instants, axis=0) / 3600
-            line(many, time, count, style, name)
+            line(many, time, count, style, name if style is not _GREY else "")
             data += [(name, "brokers", *point) for point in zip(time.tolist(), count.tolist(), strict=True)]
             people = min(one.nodes for one in found)
             shares = [np.sort(one.duty_times())[::-1][:people] / (one.span[1] - one.span[0]) for one in found]
@@ -166,6 +253,7 @@ def _brokers(study: StudyResults, served: Mapping[str, list[Row]], path: Path) -
 def _inter_contacts(crowds: Sequence[Crowd], path: Path) -> str:
     """Complementary cumulative distributions of the times between contacts of a pair, and of their lengths."""
     data: Data = [("contacts", "what", "x", "share of longer ones")]
+    drawn: dict[str, bool] = {}
     with panels(path.with_suffix(".svg"), 1, 2) as places:
         for style, crowd in zip(STYLES, crowds, strict=False):
             lengths = crowd.contacts.end - crowd.contacts.start
@@ -177,8 +265,14 @@ def _inter_contacts(crowds: Sequence[Crowd], path: Path) -> str:
                 x, y = _cumulative(known) if len(known) else (np.empty(0), np.empty(0))
                 x, y = x[y < 1], 1 - y[y < 1]
                 line(panel, x, y, style, crowd.label)
-                panel.set(xlabel=what, ylabel="share of longer ones", xscale="log", yscale="log")
+                panel.set(xlabel=what, ylabel="share of longer ones")
+                drawn[what] = drawn.get(what, False) or bool(len(x))
                 data += [(crowd.label, what, *point) for point in zip(x.tolist(), y.tolist(), strict=True)]
+        for panel, any_drawn in zip(places, drawn.values(), strict=True):
+            if any_drawn:
+                panel.set(xscale="log", yscale="log")
+            else:  # everybody stays with the same people, or all lengths are the same
+                panel.text(0.5, 0.5, "no two different values", ha="center", transform=panel.transAxes)
         _finish(places, 2)
     return _figure(path, data, "Times between contacts of a pair, and lengths of contacts (first repetition).")
 
@@ -247,9 +341,6 @@ def _finish(places: Sequence[Any], used: int, *, legend: bool = True) -> None:
         places[0].figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), fontsize=7)
 
 
-def _figure(path: Path, data: Data, caption: str) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(data)
-    with file_in_place(path.with_suffix(".csv")) as place:
-        place.write_text(text.getvalue(), encoding="utf-8")
-    return picture(path.with_suffix(".svg"), caption, f" Data: {path.name}.csv")
+def _figure(path: Path, data: Data, caption: str, *, narrow: bool = False) -> str:
+    write_rows(path.with_suffix(".csv"), data)
+    return picture(path.with_suffix(".svg"), caption, f" Data: {path.name}.csv", narrow=narrow)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hunet.model.intervals import Interval
-from hunet.report.metrics import METRICS, Metric
+from hunet.report.metrics import METRICS, Metric, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 
 _OF_A_RUN = (
     *("delivery_ratio", "reachable_ratio", "latency_avg", "latency_med", "hopcount_avg", "relayed", "overhead_ratio"),
-    *("control_bytes", "copies_avg", "efficiency", "dropped_overflow", "dropped_expired", "aborted"),
+    *("control_bytes", "out_of_band_bytes", "copies_avg", "efficiency"),
+    *("dropped_overflow", "dropped_expired", "aborted"),
 )
 _AT_A_GLANCE = [metric for metric in METRICS.values() if metric.heading]
+_NOTES = {
+    "reachable_ratio": "bound: what contacts allow",
+    "forwards": "packets: those with data",
+    "out_of_band_bytes": "out of band: between brokers, carried by no contact",
+    "brokers": "brokers: people who carry for all others (–: none, everybody is alike)",
+}
 _LONGEST_DEFAULT = 24
 
 
@@ -35,7 +42,8 @@ def print_summary(result: Result) -> None:
     table.add_column(justify="right")
     table.add_column(style="dim")
     for metric in map(METRICS.__getitem__, _OF_A_RUN):
-        table.add_row(metric.label, _text(metric, summary[metric.name]), metric.remark)
+        if summary[metric.name] or not metric.sparse:
+            table.add_row(metric.label, _text(metric, summary[metric.name]), metric.remark)
     Console().print(table)
 
 
@@ -70,68 +78,44 @@ def print_study(points: list[dict[str, Any]], title: str = "") -> None:
     for point in points:
         found = {}
         for metric in _AT_A_GLANCE:
-            mean, half = point[f"{metric.name}_mean"], point[f"{metric.name}_ci95"]
-            found[metric.name] = Interval.of([]) if mean is None else Interval(mean, half, point["runs"])
+            # A summary has the packets; a study says in all runs as much.
+            name, unit = ("relayed", point["created_mean"] or 1.0) if metric.name == "forwards" else (metric.name, 1.0)
+            mean, half = point[f"{name}_mean"], point[f"{name}_ci95"]
+            found[metric.name] = Interval.of([]) if mean is None else Interval(mean, half, point["runs"]).scaled(unit)
         rows.append((["" if point[axis] is None else str(point[axis]) for axis in shown], found))
     _print_intervals(title, [axis.rpartition(".")[2] for axis in shown], rows)
 
 
 def print_comparison(points: list[dict[str, Any]], title: str) -> None:
-    """Protocols side by side, best delivery first, and in words which reaches most and which costs least."""
-    order = sorted(points, key=lambda point: -(point["delivery_ratio_mean"] or 0.0))
-    print_study(order, title)
-    cheapest = [point for point in order if point["overhead_ratio_mean"] is not None]
-    least = min(cheapest, key=lambda point: point["overhead_ratio_mean"], default=order[0])
-    Console(highlight=False).print(
-        f"Most delivered: [bold]{order[0]['protocol']}[/bold]. "
-        f"Fewest packets per delivery: [bold]{least['protocol']}[/bold]."
-    )
-
-
-_SHOWN_CANDIDATES = 12
+    """Protocols side by side, best delivery first."""
+    print_study(sorted(points, key=lambda point: -(point["delivery_ratio_mean"] or 0.0)), title)
 
 
 def print_advice(advice: Advice, cost: str) -> None:
     """What to use for a goal, how sure that is, and what the others would cost."""
-    goal, best, other = advice.goal, advice.best, advice.runner_up
+    from hunet.report.advice import advice_text, shown
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("", overflow="fold")
-    for heading in ("in time %", goal.cost, "reaches\nthe goal", "cheapest\nthat does"):
+    for heading in ("in time %", advice.goal.cost, "reaches\nthe goal", "cheapest\nthat does"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for each in advice.candidates[:_SHOWN_CANDIDATES]:
+    told = shown(advice)
+    for each in told:
         shares = (f"{100 * share:.0f} %" for share in (each.meets, each.wins))
         table.add_row(each.name, _spread(each.ratio, 0.01), _spread(each.cost, 1.0), *shares)
     console = Console(highlight=False)
     console.print(table)
-    left = len(advice.candidates) - _SHOWN_CANDIDATES
+    left = len(advice.candidates) - len(told)
     console.print(
-        f"{goal.cost}: {cost}; mean ± half of the 95 % confidence interval;\n"
+        f"{advice.goal.cost}: {cost}; mean ± half of the 95 % confidence interval;\n"
         f"the last two columns: how probable that is, after {advice.repetitions} runs"
         + (f"; {left} more candidates are in the report" if left > 0 else ""),
         style="dim",
     )
-    wanted = f"{100 * goal.ratio:g} % within {_duration(goal.within)}"
-    bound = f"Contacts allow {100 * advice.bound.mean:.1f} % within that delay at best."
-    if best is None:
-        nearest = max(advice.candidates, key=lambda each: each.ratio.mean)
-        possible = advice.bound.mean >= goal.ratio
-        console.print(
-            f"[bold]Nothing reaches {wanted}.[/bold] {bound} "
-            f"Nearest: {nearest.name}, {100 * nearest.ratio.mean:.1f} %. "
-            + ("Try more room or other settings." if possible else "Ask for less, or for a longer delay."),
-            soft_wrap=True,
-        )
-        return
-    console.print(
-        f"For {wanted} use [bold]{best.name}[/bold]: "
-        f"{100 * best.ratio.mean:.1f} % in time at {best.cost.text(1)} {cost}. "
-        f"That it reaches the goal is {100 * best.meets:.0f} % sure"
-        + ("" if advice.sure else f" (not the {100 * goal.confidence:g} % that were asked for: add runs)")
-        + f", that it is the cheapest that does {100 * best.wins:.0f} %. {bound}",
-        soft_wrap=True,
-    )
-    if other is not None:
-        console.print(f"Runner-up of another kind: {other.name}, at {other.cost.text(1)}.", soft_wrap=True)
+    answer, *rest = advice_text(advice, cost)
+    console.print(answer, style="bold", soft_wrap=True)
+    for text in rest:
+        console.print(text, soft_wrap=True)
 
 
 def _is_metric(name: str) -> bool:
@@ -145,31 +129,60 @@ def _print_intervals(title: str, labels: list[str], rows: list[tuple[list[str], 
         for size, unit in ((86400, "days"), (3600, "hours"), (60, "min"), (1, "s"))
         if slowest >= size or size == 1
     )
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
-    for label in labels:
-        table.add_column(label, no_wrap=True)
-    columns = [metric for metric in _AT_A_GLANCE if any(found[metric.name].runs for _, found in rows)]
     units = {"number": 1.0, "ratio": 0.01, "seconds": seconds, "bytes": 1e6}
-    for metric in columns:
-        table.add_column(metric.heading.format(time=time), justify="right", no_wrap=True)
-    for names, found in rows:
-        table.add_row(*names, *(_spread(found[metric.name], units[metric.kind]) for metric in columns))
-    console = Console()
-    console.print(table)
-    console.print(
-        "mean ± half of the 95 % confidence interval; bound: what contacts allow;\n"
-        "overhead: further packets per delivery; copies: per message",
-        style="dim",
-        highlight=False,
-    )
+    columns = {}
+    for metric in _AT_A_GLANCE:
+        found = [row[metric.name] for _, row in rows]
+        if metric.shown(each.mean if each.runs else None for each in found):
+            cells = [_spread(each, units[metric.kind], sparse=metric.sparse) for each in found]
+            columns[metric.name] = (metric.heading.format(time=time), cells)
+    console = Console(highlight=False)
+    if title:
+        console.print(title, style="bold")
+    notes = {name: text for name, text in _NOTES.items() if name in columns}
+    bounds = set(columns["reachable_ratio"][1]) if "reachable_ratio" in columns else set()
+    if len(bounds) == 1:  # the same for all needs no column
+        del columns["reachable_ratio"]
+        notes["reachable_ratio"] = f"contacts allow {bounds.pop()} % at best"
+    for part in _fitting(list(columns.values()), labels, rows, console.width):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for label in labels:
+            table.add_column(label, overflow="fold")
+        for heading, _ in part:
+            table.add_column(heading, justify="right", no_wrap=True)
+        for number, (names, _) in enumerate(rows):
+            table.add_row(*names, *(cells[number] for _, cells in part))
+        console.print(table)
+    console.print("mean ± half of the 95 % confidence interval; " + "; ".join(notes.values()), style="dim")
+
+
+_Column = tuple[str, list[str]]
+
+
+def _fitting(
+    columns: list[_Column], labels: list[str], rows: list[tuple[list[str], dict[str, Interval]]], width: int
+) -> list[list[_Column]]:
+    """The columns in as many tables as a terminal needs: nothing is cut off."""
+    names = [max(map(len, (label, *(row[0][place] for row in rows)))) + 2 for place, label in enumerate(labels)]
+    room = width - 2 - min(sum(names), width // 2)  # the edges take two, as every column does
+    parts: list[list[_Column]] = [[]]
+    left = room
+    for heading, cells in columns:
+        needed = max(map(len, (*heading.split("\n"), *cells))) + 2
+        if needed > left and parts[-1]:
+            parts.append([])
+            left = room
+        parts[-1].append((heading, cells))
+        left -= needed
+    return parts
 
 
 def _known(interval: Interval, otherwise: float) -> float:
     return interval.mean if interval.runs else otherwise
 
 
-def _spread(interval: Interval, unit: float) -> str:
-    if not interval.runs:
+def _spread(interval: Interval, unit: float, *, sparse: bool = False) -> str:
+    if not interval.runs or (sparse and not interval.mean):
         return "–"
     mean, half = interval.mean / unit, (interval.half or 0.0) / unit
     digits = 0 if mean >= 10 or half >= 1 else 1
@@ -180,14 +193,7 @@ def _text(metric: Metric, value: float | None) -> str:
     if value is None:
         return "–"
     if metric.kind == "seconds":
-        return _duration(value)
+        return duration(value)
     if metric.kind == "ratio":
         return f"{value:.3f}"
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.2f}"
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"

@@ -8,7 +8,11 @@ tests tell the engine themselves (``hunet.testing``).
 Links are *instantaneous*, or *limited* in messages or bits per second. On an instantaneous link all data that can
 change hands does so at once, also over several hops where contacts are open together. On a limited link one packet is
 under way at a time, in one direction (half duplex, shared); the two ends take turns; a packet still under way when
-the contact ends is lost. Control packets take no time on either.
+the contact ends is lost. Control packets take no time on either. With one *radio* a device sends or receives one packet
+at a time, over all its links together.
+
+A device may have limited *storage*, in bytes. When what it holds is more, its protocol lets go of copies, by its own
+ranking (``surrender``), before anything else happens; a message that is larger than the storage goes first.
 """
 
 from __future__ import annotations
@@ -54,6 +58,10 @@ class Links(Parameters, frozen=True):
 
     rate: Annotated[float, about("what a link carries; none is everything, at once", gt=0)] | None = None
     unit: Annotated[Literal["messages/s", "bits/s"], about("the unit of rate")] = "messages/s"
+    radio: Annotated[
+        Literal["each link", "one"],
+        about("whether a device uses all its limited links at once, or takes part in one transfer at a time"),
+    ] = "each link"
     loss: Annotated[float, about("probability that a link loses a packet, control or data", ge=0, le=1)] = 0.0
     out_of_band_delay: Annotated[float, about("delay of packets that need no contact", unit="s", ge=0)] = 0.0
     out_of_band_loss: Annotated[float, about("probability that such a packet is lost", ge=0, le=1)] = 0.0
@@ -147,6 +155,47 @@ class Device:
             self.engine.protocols[self.node].timer(tag, self.engine.now)
 
 
+class BoundedDevice(Device):
+    """A device whose storage is limited: it counts the bytes that its protocol holds."""
+
+    __slots__ = ("held", "size", "storage")
+
+    def __init__(self, engine: Engine, node: Node, storage: int) -> None:
+        super().__init__(engine, node)
+        self.storage = storage
+        self.held: dict[int, int] = {}
+        """By the numbers of messages: how many copies (SocialCast may hold several of one)."""
+        self.size = 0
+
+    def stored(self, messages: MessageSet) -> None:
+        super().stored(messages)
+        for number in members(messages):
+            self.held[number] = self.held.get(number, 0) + 1
+            self.size += self.messages[number].size
+        if self.size > self.storage:
+            self.engine.full.append(self)
+
+    def removed(self, message: Message, reason: str) -> None:
+        super().removed(message, reason)
+        left = self.held.pop(message.number, 0) - 1
+        if left >= 0:
+            self.size -= message.size
+        if left > 0:
+            self.held[message.number] = left
+
+    def make_room(self) -> None:
+        """Let the protocol choose what goes, until the rest fits."""
+        dead = self.messages.dead(self.engine.now)
+        for number in [number for number in self.held if dead >> number & 1]:
+            self.size -= self.held.pop(number) * self.messages[number].size
+        protocol, now = self.engine.protocols[self.node], self.engine.now
+        large = [number for number in self.held if self.messages[number].size > self.storage]
+        for numbers in (large, list(self.held)):
+            among = sum(1 << number for number in numbers)
+            while self.size > self.storage and among and protocol.surrender(among, now):
+                among = sum(1 << number for number in numbers if number in self.held)
+
+
 class Engine:
     """Devices, links, and the packets between them."""
 
@@ -159,6 +208,7 @@ class Engine:
         loss_rng: Random,
         *,
         crashes: bool = False,
+        storage: int | None = None,
     ) -> None:
         self.messages = messages
         self.record = Record()
@@ -178,7 +228,9 @@ class Engine:
         self._sequence = 0
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
         """Events that the run itself has made: timers, arrivals on limited links. A heap."""
-        self.devices = [Device(self, node) for node in range(nodes)]
+        self.devices = [
+            Device(self, node) if storage is None else BoundedDevice(self, node, storage) for node in range(nodes)
+        ]
         self.protocols = [make(device.node, device, 0) for device in self.devices]
         self._loss = links.loss
         self._patience = 1000 + 10 * len(messages)
@@ -187,6 +239,10 @@ class Engine:
         self._serve = self._pump if links.rate is None else self._begin
         # A protocol that asks when links have settled is served in another order; a watcher has its protocol's class.
         self._settles = bool(nodes) and self.protocols[0].__class__.settled is not Protocol.settled
+        self._busy: set[Node] | None = set() if self._limited and links.radio == "one" else None
+        """With one radio: devices that are sending or receiving."""
+        self.full: list[BoundedDevice] = []
+        """Devices that hold more than their storage has room for."""
 
     # Time -------------------------------------------------------------------------------------------------------
 
@@ -378,6 +434,8 @@ class Engine:
             sender, receiver, packet = link.frame
             link.frame = None
             self.record.aborted += 1
+            if self._busy is not None:
+                self._free_radios(sender, receiver)
             if sender in told:
                 self.protocols[sender].sent(receiver, packet, False, self.now)
 
@@ -386,6 +444,8 @@ class Engine:
     def settle(self) -> None:
         """Carry packets until nothing more can happen at this instant."""
         control, awake, woken = self.control, self.awake, self.woken
+        if self.full:
+            self._make_room()
         if control:
             self._carry_control()
         while awake:
@@ -397,6 +457,10 @@ class Engine:
             self._serve(one, two, both)
             if control:
                 self._carry_control()
+
+    def _make_room(self) -> None:
+        while self.full:
+            self.full.pop().make_room()
 
     def _carry_control(self) -> None:
         control, protocols, record, loss, now = self.control, self.protocols, self.record, self._loss, self.now
@@ -444,6 +508,8 @@ class Engine:
             record.forwards.extend((self.now, sender, receiver, len(numbers)))
             record.forwarded_messages.extend(numbers)
             self.protocols[receiver].receive(sender, packet, self.now)
+            if self.full:
+                self._make_room()
         else:
             record.lost += 1
         self.protocols[sender].sent(receiver, packet, arrived, self.now)
@@ -459,7 +525,7 @@ class Engine:
         idle.discard(one)
         if both:
             idle.discard(two)
-        if link.frame is not None:
+        if link.frame is not None or (self._busy and (one in self._busy or two in self._busy)):
             return
         turn, other = link.ends
         for sender, receiver in ((turn, other), (other, turn)):
@@ -483,6 +549,9 @@ class Engine:
         link.carried += len(members(packet.messages)) if self._links.unit == "messages/s" else 8 * self._size(packet)
         link.frame = (sender, receiver, packet)
         link.ends = (receiver, sender)
+        if self._busy is not None:  # who has the radio goes on while it has something
+            link.ends = (sender, receiver)
+            self._busy |= {sender, receiver}
         self.at(link.busy_since + link.carried / rate, Rank.ARRIVAL, self._arrive, link)
 
     def _arrive(self, _: int, link: Link) -> None:
@@ -492,6 +561,20 @@ class Engine:
         link.frame = None
         self._carry(sender, receiver, packet)
         self.devices[sender].wake(receiver)
+        if self._busy is not None:
+            link.carried = 0.0  # the link may have to wait now
+            self._free_radios(sender, receiver)
+
+    def _free_radios(self, one: Node, two: Node) -> None:
+        """Two devices have ended a transfer: what waits on their other links is next."""
+        assert self._busy is not None
+        self._busy -= {one, two}
+        for node in (one, two):
+            for peer in self.devices[node].neighbours:
+                link = self._open.get((node, peer) if node < peer else (peer, node))
+                for end, other in ((node, peer), (peer, node)):
+                    if link is not None and end not in link.idle:
+                        self.devices[end].wake(other)
 
     def out_of_band(self, sender: Node, receiver: Node, packet: Packet) -> None:
         """Send a packet that needs no contact."""

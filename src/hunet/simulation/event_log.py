@@ -108,7 +108,7 @@ class EventLog:
                 value = encode(value, self.messages, self.names)
             elif isinstance(value, Message):
                 value = value.id
-            elif name == "messages":
+            elif name in ("messages", "among"):
                 value = [self.messages[number].id for number in members(value)]
             elif name in ("peer", "node", "but") and value is not None:
                 value = self.names[value]
@@ -192,6 +192,8 @@ def _show(
         given["packet"] = decode(given["packet"], messages, numbers)
     if "message" in given:
         given["message"] = messages.by_id(given["message"])
+    if "among" in given:
+        given["among"] = sum(messages.by_id(each).bit for each in given["among"])
     if event["in"] == "receive_out_of_band":
         given["node"] = given.pop("peer")
     getattr(protocols[node], event["in"])(**given, now=event["t"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import OutputError
 from hunet.model.files import folder_in_place, is_unused
+from hunet.model.plot import Plot
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,6 +151,22 @@ class Result:
         found, bound = self.summary["delivery_ratio"], self.summary["reachable_ratio"]
         ratio = "nothing to deliver" if found is None else f"delivery ratio {found:.4f} of {bound:.4f} reachable"
         return f"Result({self.name['protocol']}, seed {self.name['seed']}: {ratio})"
+
+    def _repr_html_(self) -> str:
+        shown = ("delivery_ratio", "reachable_ratio", "latency_avg", "hopcount_avg", "relayed", "overhead_ratio")
+        known = {name: self.summary[name] for name in shown if self.summary[name] is not None}
+        rows = [f"<tr><td>{name}</td><td>{known[name]:,.4g}</td><td>{SUMMARY[name]}</td></tr>" for name in known]
+        return f"<p>{self.name['protocol']}, seed {self.name['seed']}</p><table>{''.join(rows)}</table>"
+
+    def plot(self) -> Plot:
+        """Deliveries over time, beside publications."""
+        plot, panel = Plot.empty()
+        hours = self.columns["series"]["time"] / 3600
+        for name, colour, dash in (("delivered", "#0072b2", "-"), ("published", "#d55e00", "--")):
+            panel.plot(hours, self.columns["series"][name], color=colour, linestyle=dash, label=name)
+        panel.set(xlabel="time (h)", ylabel="so far", ylim=(0, None))
+        panel.legend(frameon=False)
+        return plot
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables as a DataFrame."""

@@ -7,26 +7,29 @@ single-threaded; ``hunet.simulation.schedule`` tells the order of events.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from hunet.model import Catalogue, ConfigurationError, Workload, from_mapping
+from hunet.model import Catalogue, ConfigurationError, Contacts, Workload, from_mapping
 from hunet.model.community_files import read_communities
+from hunet.model.contact_files import read_contacts
 from hunet.model.parameters import named_paths
+from hunet.model.quantities import parse_size
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Protocol
 from hunet.protocols.contract import Experiment
 from hunet.simulation.engine import Engine, Links
 from hunet.simulation.schedule import Crash, Schedule, play
 from hunet.simulation.summary import Outcome
+from hunet.simulation.workloads import make_workload
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
-    from hunet.model import Contacts
     from hunet.protocols import Driver
     from hunet.simulation.event_log import EventLog
     from hunet.simulation.result import Result
@@ -35,22 +38,27 @@ SERIES_STEPS = 100
 
 
 def run(
-    contacts: Contacts,
-    workload: Workload,
+    contacts: Contacts | Path | str,
+    workload: Workload | Mapping[str, Any] | None = None,
     protocol: str | type[Protocol] = "push",
     *,
     seed: int = 1,
     links: Links | None = None,
     crashes: Sequence[Crash] = (),
     train: float = 0.0,
+    storage: int | str | None = None,
     log: EventLog | None = None,
     progress: Callable[[float], None] | None = None,
     **parameters: Any,
 ) -> Result:
     """Run one protocol on these contacts and this workload.
 
+    Contacts may be a file of them. Without a workload, or with the parameters of one, it is generated from the seed.
+
     ``parameters`` are the protocol's own (``hunet protocols`` lists them). ``train`` is the share of the trace during
-    which protocols only watch. ``progress`` is called now and then with the share of the events that are done.
+    which protocols only watch. ``storage`` is what a device can hold, in bytes (``5_000_000`` or ``"5M"``); what does
+    not fit goes by the protocol's own ranking. ``progress`` is called now and then with the share of the events that
+    are done.
 
     >>> from hunet.model import Contacts, Publication, Subscription, Workload
     >>> line = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30), ("2", "3", 40, 50)])
@@ -61,13 +69,20 @@ def run(
     >>> result.summary["delivery_ratio"], run(line, news, "pull").summary["delivery_ratio"]
     (1.0, 0.0)
     """
+    if not isinstance(contacts, Contacts):
+        contacts = read_contacts(contacts)
     if not len(contacts):
         raise ConfigurationError("the contact table is empty: there is nothing to simulate")
     if not 0 <= train <= 1:
         raise ConfigurationError(f"train is a share of the trace, from 0 to 1, not {train:g}")
+    if not isinstance(workload, Workload):
+        workload = make_workload(contacts, seed, **(workload or {}))
     _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
     links = links or Links()
+    room = None if storage is None else parse_size("storage", storage)
+    if room is not None and kind.surrender is Protocol.surrender:
+        raise ConfigurationError(f"{kind.__name__} cannot keep to a storage: it has no surrender() of its own")
 
     def trial(name: str, given: dict[str, Any]) -> dict[str, float]:
         silent = Workload.of([], [])
@@ -88,7 +103,7 @@ def run(
     times = [said.time for said in workload.publications] + [crash.time for crash in crashes]
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
     training = (begin, begin + train * (end - begin))
-    given = kind.prepare(chosen, Experiment(contacts, training, trial, read_communities))
+    given = kind.prepare(chosen, Experiment(contacts, training, trial, read_communities, room, links.rate is not None))
     named = msgspec.to_builtins(given) | {field: getattr(chosen, field) for field in kind.unnamed}
     named |= {field: read_communities(path).fingerprint for field, path in named_paths(chosen).items()}
     name = {
@@ -99,6 +114,7 @@ def run(
         "links": msgspec.to_builtins(links),
         "crashes": [list(crash) for crash in crashes],
         "train": train,
+        **({} if room is None else {"storage": room}),
         "seed": seed,
         "versions": {
             "hunet": version("hunet"),
@@ -110,7 +126,7 @@ def run(
         # A replay has no contacts from which to prepare devices, so the log has what they were given.
         log.begin({**name, "parameters": msgspec.to_builtins(given)}, contacts.names, messages)
     loss_rng = node_rng(seed, Stream.LINKS)
-    engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes))
+    engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes), storage=room)
     engine.now = begin
     engine.start()
     schedule = Schedule(contacts, workload, crashes, (begin, end), train)

@@ -23,6 +23,7 @@ from hunet.model import (
     from_mapping,
 )
 from hunet.model.parameters import path_fields
+from hunet.model.quantities import parse_sizes
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
 from hunet.systems import WORKLOADS
@@ -62,7 +63,8 @@ def make_workload(
 ) -> Workload:
     """A random workload of a kind for these contacts; the parameters are those of the kind.
 
-    Files that it reads are relative to ``base``, by default to the working directory.
+    Files that it reads are relative to ``base``, by default to the working directory. Every kind takes a range of
+    sizes, such as ``size="500k-1M"``, of which each message draws its own.
 
     >>> from hunet.model import Contacts
     >>> line = Contacts.from_records([("0", "1", 0, 10), ("1", "2", 20, 30)])
@@ -74,6 +76,9 @@ def make_workload(
         raise ConfigurationError(f"no workload '{kind}': {did_you_mean(kind, WORKLOADS)}")
     if not contacts.names:
         raise ConfigurationError("a workload needs nodes, and the contact table has none")
+    sizes = parse_sizes("size", given["size"]) if isinstance(given.get("size"), str) else None
+    if sizes:
+        given["size"] = sizes[0]
     chosen = from_mapping(WORKLOADS[kind].parameters, given)
     paths = {
         field: Path(base) / getattr(chosen, field) for field in path_fields(type(chosen)) if getattr(chosen, field)
@@ -82,6 +87,10 @@ def make_workload(
     publications, subscriptions = WORKLOADS[kind].draw(contacts, located, seed)
     # Where files lie is the machine's affair: the fingerprint of the workload tells what they hold.
     generated = msgspec.to_builtins(chosen) | {field: path.name for field, path in paths.items()}
+    if sizes and sizes[0] < sizes[1]:
+        drawn = generator(seed, Stream.SIZES).integers(*sizes, len(publications), endpoint=True).tolist()
+        publications = [said._replace(size=size) for said, size in zip(publications, drawn, strict=True)]
+        generated["size"] = f"{sizes[0]}-{sizes[1]}"
     return Workload.of(publications, subscriptions, {"kind": kind, "generated": generated, "seed": seed})
 
 

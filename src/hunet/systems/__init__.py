@@ -27,6 +27,7 @@ from hunet.model.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
     from hunet.model.community_files import Found
+    from hunet.model.contacts import Contacts
     from hunet.model.parameters import Parameters
     from hunet.model.workload import WorkloadKind
     from hunet.protocols.contract import Protocol
@@ -42,6 +43,7 @@ __all__ = [
     "Scales",
     "Setting",
     "System",
+    "demo_parameters",
     "protocol_class",
     "rounded",
     "settings",
@@ -85,6 +87,20 @@ class Scales(NamedTuple):
     """How long messages live: the delay that somebody asks for (s)."""
     span: float
     """Length of the contact table (s)."""
+    pace: float = 60.0
+    """Mean time between the beginnings of two contacts of a device (s); a minute where that is not known."""
+
+    @classmethod
+    def of(cls, contacts: Contacts, within: float) -> Scales:
+        """Those of a contact table.
+
+        >>> from hunet.model import Contacts
+        >>> Scales.of(Contacts.from_records([("a", "b", 0, 10), ("a", "b", 50, 60), ("b", "c", 70, 90)]), within=30)
+        Scales(within=30, span=90.0, pace=45.0)
+        """
+        first, last = contacts.span
+        span = last - first
+        return cls(within, span, span * len(contacts.names) / max(2 * len(contacts), 1))
 
 
 Purpose = Literal["advise", "quick", "demo"]
@@ -98,7 +114,7 @@ class Setting(NamedTuple):
     protocol: str
     parameters: dict[str, Any]
     purpose: Purpose = "advise"
-    """Who tries it: ``hunet advise``; also its ``--quick``; or ``hunet demo`` alone."""
+    """Who tries it: ``hunet advise``; also its ``--quick``, and ``hunet demo``; or ``hunet demo`` alone, instead."""
 
 
 class Analysis(NamedTuple):
@@ -172,6 +188,17 @@ def settings(scales: Scales) -> list[Setting]:
     return [each for one in systems().values() if one.settings for each in load(one.settings)(scales)]
 
 
+def demo_parameters(scales: Scales) -> dict[str, dict[str, Any]]:
+    """For each protocol that needs any, the parameters with which it is shown on a crowd of these time scales."""
+    suggested = settings(scales)
+    chosen: dict[str, dict[str, Any]] = {}
+    for purpose in ("demo", "quick", "advise"):
+        for each in suggested:
+            if each.purpose == purpose:
+                chosen.setdefault(each.protocol, each.parameters)
+    return {protocol: parameters for protocol, parameters in chosen.items() if parameters}
+
+
 def rounded(seconds: float) -> float:
     """A time to two digits: a setting that people can read.
 
@@ -212,6 +239,9 @@ class _Registry(Mapping[str, T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._homes
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {', '.join(self)}>"
 
 
 @cache

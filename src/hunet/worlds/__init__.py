@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from hunet.model.errors import ConfigurationError, did_you_mean
 from hunet.model.parameters import Parameter, Parameters, describe, from_mapping
 from hunet.worlds.campus import Campus, campus
+from hunet.worlds.clusters import Clusters, clusters
 from hunet.worlds.community import Community, community
 from hunet.worlds.exact_contacts import exact_contacts
 from hunet.worlds.movement import Movement
@@ -75,6 +76,7 @@ WORLDS: Mapping[str, World] = MappingProxyType(
             World("waypoint", "random waypoint, from goal to uniform goal", RandomWaypoint, random_waypoint),
             World("slaw", "least-action walks between fractal waypoints", Slaw, slaw),
             World("campus", "students between classes, dormitories and the library (MOPS)", Campus, campus),
+            World("clusters", "walkers in disks, and ferries between them (The ONE)", Clusters, clusters),
         )
     }
 )

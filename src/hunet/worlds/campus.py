@@ -232,7 +232,7 @@ def slots_of(p: Campus, student: Student, rng: Generator) -> Iterator[Slot]:
         yield Slot(place, reason, number * p.slot + late * p.jitter)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CampusMovement:
     """The students' stays, from which contacts come, and positions for drawing."""
 
@@ -242,6 +242,9 @@ class CampusMovement:
     stays: Stays
     """In the numbering of ``Campus.buildings``; the number after the last is OFF."""
     about: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Movement(campus, {len(self.students)} nodes, {self.duration:g} s)"
 
     @property
     def duration(self) -> float:

@@ -42,7 +42,7 @@ class Movement(Protocol):
         """Find who meets whom, and when."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RadioMovement:
     """Movement on a plane, with a contact wherever two nodes are within radio range."""
 
@@ -50,6 +50,9 @@ class RadioMovement:
     duration: float
     radio_range: float
     about: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Movement({self.about.get('world', 'a world')}, {len(self.tracks)} nodes, {self.duration:g} s)"
 
     def positions(self, times: ArrayLike) -> Floats:
         """Say where everybody is at the given times: an array [instant, node, (x, y)]."""

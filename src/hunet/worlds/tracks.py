@@ -45,7 +45,7 @@ class Legs(NamedTuple):
         return np.hypot(self.vx, self.vy)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tracks:
     """The breakpoints of all nodes in columns; make one with :meth:`from_breakpoints`."""
 
@@ -54,6 +54,9 @@ class Tracks:
     t: Floats
     x: Floats
     y: Floats
+
+    def __repr__(self) -> str:
+        return f"Tracks({len(self)} nodes, {len(self.t)} breakpoints)"
 
     @classmethod
     def from_breakpoints(cls, nodes: Iterable[tuple[ArrayLike, ArrayLike, ArrayLike]]) -> Tracks:

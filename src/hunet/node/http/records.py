@@ -36,7 +36,7 @@ class Status(msgspec.Struct, frozen=True):
     """How the node fares."""
 
     device: Key
-    address: Annotated[str, Meta(description="Where other devices connect.")]
+    address: Annotated[str, Meta(description="Where other devices connect over IP; empty if they cannot.")]
     protocol: str
     role: str | None
     peers: Annotated[int, Meta(description="How many devices are in reach.", ge=0)]
@@ -45,6 +45,10 @@ class Status(msgspec.Struct, frozen=True):
     held_bytes: Annotated[int, Meta(ge=0)]
     waiting: Annotated[int, Meta(description="Deliveries that nobody has taken.", ge=0)]
     disk_bytes: Annotated[int, Meta(ge=0)]
+    radios: Annotated[
+        dict[str, dict[str, int | float]],
+        Meta(description="What radios other than IP have done since the start."),
+    ]
     counters: dict[str, int]
 
 
@@ -54,6 +58,7 @@ class Peer(msgspec.Struct, frozen=True):
     device: Key
     name: Name
     since: Time | None
+    radio: Annotated[str, Meta(description="Over which radio: ip, ble.")]
     same_protocol: Annotated[bool, Meta(description="Whether the two understand each other.")]
 
 
@@ -213,6 +218,9 @@ class Encounter(msgspec.Struct, frozen=True):
     name: Name
     start: Time
     end: Time | None
+    radio: Annotated[str, Meta(description="Over which radio: ip, ble.")]
+    weakest: Annotated[int, Meta(description="The weakest signal (dBm), where the radio tells.")] | None
+    strongest: Annotated[int, Meta(description="The strongest.")] | None
 
 
 class Encounters(msgspec.Struct, frozen=True):
@@ -228,6 +236,9 @@ class LogEntry(msgspec.Struct, frozen=True):
     met: str
     start: Time
     end: Time | None
+    radio: Annotated[str, Meta(description="Over which radio: ip, ble.")]
+    weakest: Annotated[int, Meta(description="The weakest signal (dBm), where the radio tells.")] | None
+    strongest: Annotated[int, Meta(description="The strongest.")] | None
 
 
 class Log(msgspec.Struct, frozen=True):

@@ -54,8 +54,11 @@ SYSTEM = System(
 
 
 def settings(scales: Scales) -> list[Setting]:
-    """An interest is forgotten after five decay cycles (Π = 5): a quarter of the delay up to five times as long."""
-    found = []
+    """An interest is forgotten after five decay cycles (Π = 5): a quarter of the delay up to five times as long.
+
+    B-SUB-P's one filter fills up with what others have heard, and then tells nobody apart: it decays with each contact.
+    """
+    found = [Setting("b-sub-p", "b-sub-p", {"decay_cycle": rounded(scales.pace)}, "demo")]
     for cycles in (20, 5, 1):
         cycle = rounded(scales.within / cycles)
         purpose: Purpose = "quick" if cycles == 5 else "advise"

@@ -60,8 +60,12 @@ SYSTEM = System(
 
 
 def settings(scales: Scales) -> list[Setting]:  # noqa: ARG001
-    """No constant of MOPS is a time: its closeness is relative to the crowd's mean separation (section V.A)."""
+    """No constant of MOPS is a time: its closeness is relative to the crowd's mean separation (section V.A).
+
+    A low threshold makes few, large communities, which need fewer gateways: the demo shows that.
+    """
     return [
+        Setting("mops", "mops", {"threshold": 0.2}, "demo"),
         *(
             Setting(f"mops, closeness above {t:g}", "mops", {"threshold": t}, "quick" if t == 0.5 else "advise")
             for t in (0.3, 0.5, 0.7)

@@ -73,4 +73,5 @@ def settings(scales: Scales) -> list[Setting]:
             purpose: Purpose = "quick" if (part, replication) == (3, "naive") else "advise"
             name = f"social-election, window {window:g} s, {replication}"
             found.append(Setting(name, "social-election", chosen, purpose))
+    found.append(Setting("random-broker", "random-broker", {"window": rounded(scales.within / 3)}, "demo"))
     return found

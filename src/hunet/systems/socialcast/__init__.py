@@ -54,11 +54,14 @@ def settings(scales: Scales) -> list[Setting]:
     """The paper looks round every 20 s in a run of hours; with longer delays less often is enough."""
     period = max(20.0, rounded(scales.within / 200))
     return [
-        Setting(
-            f"socialcast, {copies} copies",
-            "socialcast",
-            {"copies": copies, "period": period},
-            "quick" if copies == 8 else "advise",
-        )
-        for copies in (3, 8, 20)
+        Setting("socialcast-random", "socialcast-random", {"copies": 8, "period": period}, "demo"),
+        *(
+            Setting(
+                f"socialcast, {copies} copies",
+                "socialcast",
+                {"copies": copies, "period": period},
+                "quick" if copies == 8 else "advise",
+            )
+            for copies in (3, 8, 20)
+        ),
     ]

@@ -72,8 +72,9 @@ def settings(scales: Scales) -> list[Setting]:
     """Who spends a certain share of the time together is familiar: the paper's thresholds are for traces of months.
 
     To advise, brokers use contacts only: brokers that reach each other without contacts would need an infrastructure.
+    The demo shows them as the paper has them, and what they send beside contacts.
     """
-    found = [Setting("socio-aware-overlay", "socio-aware-overlay", {"threshold": scales.span / 16}, "demo")]
+    found = [Setting("socio-aware-overlay", "socio-aware-overlay", {"threshold": rounded(scales.span / 8)}, "demo")]
     for share, carrier in ((8, "contact"), (8, "epidemic"), (16, "epidemic")):
         threshold = rounded(scales.span / share)
         chosen = {"threshold": threshold, "broker_link": "unicast", "unicast": carrier}
