@@ -32,6 +32,7 @@ from hunet.model.files import file_in_place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
     import pyarrow as pa
 
 _COLUMNS = ("a", "b", "start", "end")
