@@ -32,8 +32,8 @@ from hunet.model.files import file_in_place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _COLUMNS = ("a", "b", "start", "end")
 _NO_TRACE = "this folder holds no trace: import a log with 'hunet trace import LOG -o FOLDER'"
