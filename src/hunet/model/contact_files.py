@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _COLUMNS = ("a", "b", "start", "end")
 _NO_TRACE = "this folder holds no trace: import a log with 'hunet trace import LOG -o FOLDER'"
