@@ -44,7 +44,10 @@ def measured(people: int, messages: int, system: str) -> dict[str, float]:
     words = [root, str(people), str(people * DENSITY), str(messages), system]
     done = subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"bench: {system} with {people} people failed: {done.stderr.strip().splitlines()[-1]}")
+        why = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[
+            -1
+        ]  # killed by a signal: nothing
+        sys.exit(f"bench: {system} with {people} people failed: {why}")
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
