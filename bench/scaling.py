@@ -30,7 +30,7 @@ from hunet import make_workload, run
 people, contacts, messages, system = int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
 table = crowd(contacts, people, span=86400)
 workload = make_workload(table, seed=1, messages=messages)
-settings = {"socialcast": {"period": 300.0}, "socio-aware-overlay": {"threshold": 60.0}}
+settings = {"socio-aware-overlay": {"threshold": 60.0}}
 began = time.process_time()
 summary = run(table, workload, system, **settings.get(system, {})).summary
 print(json.dumps({"seconds": time.process_time() - began, "relayed": summary["relayed"],
@@ -49,9 +49,13 @@ def measured(people: int, messages: int, system: str) -> dict[str, float]:
     return found
 
 
-def grow(system: str, sizes: list[tuple[int, int]], patience: float) -> None:
-    """One system at growing sizes, (people, messages), as long as the next one promises to end in time."""
-    last: tuple[int, float] | None = None
+Point = tuple[int, float]
+"""People times messages, and CPU seconds."""
+
+
+def grow(system: str, sizes: list[tuple[int, int]], patience: float, last: Point | None = None) -> Point | None:
+    """One system at growing sizes, (people, messages), while the next one promises to end in time; the first point."""
+    first = last
     for people, messages in sizes:
         cost = people * messages
         if last and last[1] * cost / last[0] > patience:
@@ -63,6 +67,8 @@ def grow(system: str, sizes: list[tuple[int, int]], patience: float) -> None:
         sizes_ = f"{people:,} | {people * DENSITY:,} | {messages:,} | {found['relayed']:,} | {found['ratio']:.0%}"
         print(f"| {system} | {sizes_} | {found['seconds']:.1f} | {slope} | {found['gib']:.2f} |", flush=True)
         last = cost, found["seconds"]
+        first = first or last
+    return first
 
 
 def main() -> None:
@@ -80,9 +86,9 @@ def main() -> None:
     print("| system | people | contacts | messages | changed hands | delivered | CPU s | slope | GiB |")
     print("|---|---|---|---|---|---|---|---|---|")
     for system in said.systems:
-        grow(system, [(each, 20 if said.small else 1000) for each in people], patience)
+        first = grow(system, [(each, many[0]) for each in people], patience)
         if not said.people:
-            grow(system, [(people[0], messages) for messages in many], patience)
+            grow(system, [(people[0], messages) for messages in many[1:]], patience, first)
 
 
 if __name__ == "__main__":
