@@ -284,10 +284,9 @@ def contacts_from_arrow(table: pa.Table, **said: Any) -> Contacts:
 def _read_parts(path: Path, trace: dict[str, Any] | None) -> pa.Table:
     """A Parquet file, or a folder of them as Spark writes it: its parts one after the other."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     if not path.is_dir():
-        return pq.ParquetFile(path, read_dictionary=["a", "b"]).read()
+        return _read_part(path)
     folders = [path]
     if trace is not None and "batch" in trace:  # it is followed: of a later batch there may be a part
         folders = [each for each in path.glob("batch=*") if int(each.name.partition("=")[2]) <= trace["batch"]]
@@ -296,7 +295,16 @@ def _read_parts(path: Path, trace: dict[str, Any] | None) -> pa.Table:
     parts = sorted(part for folder in folders for part in folder.glob("*.parquet") if part.is_file())
     if not parts:
         raise InputError(path, _NO_TRACE)
-    return pa.concat_tables([pq.ParquetFile(part, read_dictionary=["a", "b"]).read() for part in parts])
+    return pa.concat_tables([_read_part(part) for part in parts])
+
+
+def _read_part(path: Path) -> pa.Table:
+    """A Parquet file; of names, each is read once."""
+    import pyarrow.parquet as pq
+
+    opened = pq.ParquetFile(path)
+    names = [name for name in ("a", "b") if name in opened.schema_arrow.names]
+    return pq.ParquetFile(path, metadata=opened.metadata, read_dictionary=names).read()
 
 
 def _trace_of(path: Path) -> dict[str, Any] | None:
