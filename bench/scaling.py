@@ -46,7 +46,7 @@ def measured(people: int, messages: int, system: str) -> dict[str, float]:
     if done.returncode:
         why = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[
             -1
-        ]  # killed by a signal: nothing
+        ]
         sys.exit(f"bench: {system} with {people} people failed: {why}")
     found: dict[str, float] = json.loads(done.stdout)
     return found
