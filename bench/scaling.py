@@ -44,9 +44,7 @@ def measured(people: int, messages: int, system: str) -> dict[str, float]:
     words = [root, str(people), str(people * DENSITY), str(messages), system]
     done = subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, text=True, check=False)
     if done.returncode:
-        why = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[
-            -1
-        ]
+        why = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         sys.exit(f"bench: {system} with {people} people failed: {why}")
     found: dict[str, float] = json.loads(done.stdout)
     return found
