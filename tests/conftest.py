@@ -64,13 +64,14 @@ def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     return call
 
 
-_STARTED_ONCE = ("spark", "browser")
-"""Fixtures that take seconds to start, and longer to become quick: tests with one of them run in one process."""
+_MADE_ONCE = ("spark", "browser", "small_campus")
+"""Fixtures that take seconds: tests with one of them run in one process."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        for name in _STARTED_ONCE:
+        for name in _MADE_ONCE:
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(name))
 

@@ -483,7 +483,7 @@ def test_learning_by_exchange_needs_a_common_scale() -> None:
 
 
 @pytest.fixture(scope="module")
-def seen() -> dict[tuple[str, float], dict[str, Any]]:
+def small_campus() -> dict[tuple[str, float], dict[str, Any]]:
     """Summaries on a small campus with slow links, by protocol and life of events in hours."""
     small = {"departments": 2, "undergraduates": (3, 3, 3, 3), "graduates": (3, 3), "days": 5}
     contacts = make_world("campus", seed=1, **small)
@@ -497,27 +497,27 @@ def seen() -> dict[tuple[str, float], dict[str, Any]]:
     return found
 
 
-def test_mo_4_push_leads_at_short_lives_and_mops_at_long_ones(seen: Any) -> None:
-    utility = {case: summary["utility"] for case, summary in seen.items()}
+def test_mo_4_push_leads_at_short_lives_and_mops_at_long_ones(small_campus: Any) -> None:
+    utility = {case: summary["utility"] for case, summary in small_campus.items()}
     assert utility["push", 2] > utility["mops", 2] > utility["k-nearest", 2] > utility["pull", 2]
     assert utility["mops", 24] > max(utility[name, 24] for name in ("push", "k-nearest", "pull"))
 
 
-def test_mo_6_utility_rises_with_the_life_of_events(seen: Any) -> None:
+def test_mo_6_utility_rises_with_the_life_of_events(small_campus: Any) -> None:
     for name in ("push", "pull", "k-nearest", "mops"):
-        assert seen[name, 24]["utility"] > seen[name, 2]["utility"]
+        assert small_campus[name, 24]["utility"] > small_campus[name, 2]["utility"]
 
 
-def test_mo_7_direct_pull_wastes_nothing_and_push_most(seen: Any) -> None:
+def test_mo_7_direct_pull_wastes_nothing_and_push_most(small_campus: Any) -> None:
     """The paper also has MOPS above Neighbors; here it is not, with either default weight (see the page)."""
     for hours in (2, 24):
-        efficiency = {name: seen[name, hours]["efficiency"] for name in ("push", "pull", "mops", "mops, 0")}
+        efficiency = {name: small_campus[name, hours]["efficiency"] for name in ("push", "pull", "mops", "mops, 0")}
         assert efficiency["pull"] > 0.99  # an event may die while it is under way
         assert efficiency["pull"] > efficiency["mops, 0"] > efficiency["mops"] > efficiency["push"]
 
 
-def test_mo_9_without_a_default_weight_there_are_fewer_forwardings_and_longer_delays(seen: Any) -> None:
+def test_mo_9_without_a_default_weight_there_are_fewer_forwardings_and_longer_delays(small_campus: Any) -> None:
     for hours in (2, 24):
-        with_default, without = seen["mops", hours], seen["mops, 0", hours]
+        with_default, without = small_campus["mops", hours], small_campus["mops, 0", hours]
         assert without["relayed"] < with_default["relayed"]
         assert without["latency_avg"] > with_default["latency_avg"]
