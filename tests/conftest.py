@@ -64,7 +64,7 @@ def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     return call
 
 
-_MADE_ONCE = ("spark", "browser", "small_campus")
+_MADE_ONCE = ("browser", "small_campus", "tables")
 """Fixtures that take seconds: tests with one of them run in one process."""
 
 

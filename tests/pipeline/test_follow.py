@@ -144,6 +144,7 @@ def test_from_a_uri_to_a_uri(spark: SparkSession, store: str, tmp_path: Path) ->
         follow(spark, f"{store}/in", f"{store}/out", ImportSettings())
 
 
+@pytest.mark.slow
 def test_what_cannot_be_followed(spark: SparkSession, tmp_path: Path) -> None:
     inbox, out = tmp_path / "in", tmp_path / "out"
     with pytest.raises(InputError, match="no such folder"):

@@ -165,6 +165,7 @@ def test_associations_meet_at_their_access_point(spark: SparkSession, tmp_path: 
     assert contacts.names == ("ann", "bad", "bob", "eve", "zoe"), "who meets nobody is there all the same"
 
 
+@pytest.mark.slow
 def test_positions_meet_within_range(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "walk.txt").write_text(
         "0 3000 0 100 0 100\n"

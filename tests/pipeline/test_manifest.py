@@ -126,6 +126,7 @@ def test_counts(
             assert found[name] == value, name
 
 
+@pytest.mark.slow
 def test_what_is_set_aside_is_kept(spark: SparkSession, shared: Path, tmp_path: Path) -> None:
     """GeoLife is dirty: ends before starts. They are set aside with file and line, or repaired and counted."""
     import pyarrow.parquet as pq

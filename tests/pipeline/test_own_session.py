@@ -27,7 +27,8 @@ def test_every_function_is_there() -> None:
         _ = hunet.pipeline.pears_of
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.slow
 def test_the_plain_versions_say_the_same(spark: SparkSession, seed: int) -> None:
     """``hunet.graphs`` is for one task and for pages, the stages are for any size: there is one of each."""
     from hunet.pipeline import graph_of, hops_of, inter_contacts_of, nodes_of, pairs_of, span_of
