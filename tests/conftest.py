@@ -64,18 +64,6 @@ def hunet(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     return call
 
 
-_MADE_ONCE = ("browser", "small_campus", "tables")
-"""Fixtures that take seconds: tests with one of them run in one process."""
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        for name in _MADE_ONCE:
-            if name in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(name))
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was not tested, and how to get it."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
