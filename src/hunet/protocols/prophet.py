@@ -148,8 +148,8 @@ class Prophet(DestinationRouter):
                 self._compare(peer)
                 self.driver.wake(peer)
             else:
-                self.infer(peer, packet.by_node)
                 self._compare(peer)
+                self.infer(peer, packet.by_node)
                 if self.parameters.renew:
                     self._renew(peer)
         else:
