@@ -69,7 +69,7 @@ class Device:
         self.device = device
         self.store = store
         self.holdings = Holdings(device, store, quotas or Quotas())
-        self.messages = self.holdings.messages
+        self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
         self.dirty = False
@@ -172,7 +172,7 @@ class Device:
             "timers": timers,
             "held": self.holdings.held,
             "more": self.holdings.more,
-            "next": len(self.messages),
+            "next": len(self.holdings.messages),
             "protocol": self.protocol,
         }
         try:

@@ -106,7 +106,7 @@ class Carrier(Protocol):
     # The contract -------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
-        if self.driver.messages.dead(now) is not self._dead:
+        if self.driver.messages.dead(now) != self._dead:
             self._forget_the_dead(now)
         if not self._greeting:  # it stays the same until this device sees or wants something new
             self._greeting = self.greeting()

@@ -37,7 +37,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing import Protocol as StructuralType
 
-from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Topic
+from hunet.model import DeviceCatalogue, Message, MessageSet, Node, NodeSet, Topic
 from hunet.model.parameters import Parameters  # mypyc finds a base class only where it is defined
 from hunet.protocols.packets import ID_BYTES, Control, Data, Packet
 
@@ -75,6 +75,8 @@ class Experiment(NamedTuple):
     """What a device can hold, in bytes."""
     limited: bool = False
     """Whether links have a rate."""
+    topics: tuple[Topic, ...] = ()
+    """All topics of the workload, sorted. For measures that need them; a device does not know them in advance."""
 
 
 class Demand(NamedTuple):
@@ -104,7 +106,8 @@ class Logged(NamedTuple):
 class Driver(StructuralType):
     """What a protocol may ask of whoever drives it."""
 
-    messages: Catalogue
+    messages: DeviceCatalogue
+    """What this device has published or received, and nothing else."""
 
     def send(self, peer: Node, packet: Control) -> None:
         """Send a control packet to a neighbour. Ignored if the link is down."""

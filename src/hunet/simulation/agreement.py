@@ -25,7 +25,7 @@ from math import inf
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.model import Catalogue, from_mapping, matching_score, members
+from hunet.model import Catalogue, DeviceCatalogue, from_mapping, matching_score, members
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Packet
 from hunet.protocols.watcher import ACTIONS
@@ -297,6 +297,7 @@ class _Replay:
         created |= {event.about: event.time for event in events if event.what == "publish"}
         for said in sorted(workload.publications, key=lambda said: (created[said.id], said.id)):
             self.messages.add(said.id, said.topic, said.node, created[said.id], said.size, said.ttl)
+        self._shown = [DeviceCatalogue(self.messages) for _ in contacts.names]
         self._now = min([contacts.span[0], *(said.time for said in workload.publications)])
         self._protocols = [make(node, self._driver(node)) for node in range(len(contacts.names))]
         for protocol in self._protocols:
@@ -310,7 +311,7 @@ class _Replay:
         effects["send"] = effects["send_out_of_band"] = lambda peer, packet: self._send((node, peer), packet)
         effects["broadcast"] = partial(self._broadcast, node)
         effects["deliver"] = lambda message, _: self.delivered.setdefault((message.id, node), self._now)
-        return SimpleNamespace(messages=self.messages, **effects)
+        return SimpleNamespace(messages=self._shown[node], **effects)
 
     def _show(self, event: Logged) -> None:
         _, now, node, what, peer, about = event
@@ -371,5 +372,6 @@ class _Replay:
         return packet
 
     def _arrive(self, node: int, messages: MessageSet) -> None:
+        self._shown[node].show(messages)
         for number in members(messages):
             self.arrived.setdefault((self.messages[number].id, node), self._now)

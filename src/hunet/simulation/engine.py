@@ -23,7 +23,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from hunet.model import Catalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
+from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
 from hunet.model.parameters import Parameters
 from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
@@ -91,7 +91,7 @@ class Device:
 
     def __init__(self, engine: Engine, node: Node) -> None:
         self.engine = engine
-        self.messages = engine.messages
+        self.messages = DeviceCatalogue(engine.messages)
         self.node = node
         self.neighbours: dict[Node, None] = {}
         """Devices with an open link, in the order in which the links opened."""
@@ -171,7 +171,7 @@ class BoundedDevice(Device):
         super().stored(messages)
         for number in members(messages):
             self.held[number] = self.held.get(number, 0) + 1
-            self.size += self.messages[number].size
+            self.size += self.engine.messages[number].size
         if self.size > self.storage:
             self.engine.full.append(self)
 
@@ -185,11 +185,12 @@ class BoundedDevice(Device):
 
     def make_room(self) -> None:
         """Let the protocol choose what goes, until the rest fits."""
-        dead = self.messages.dead(self.engine.now)
+        messages = self.engine.messages
+        dead = messages.dead(self.engine.now)
         for number in [number for number in self.held if dead >> number & 1]:
-            self.size -= self.held.pop(number) * self.messages[number].size
+            self.size -= self.held.pop(number) * messages[number].size
         protocol, now = self.engine.protocols[self.node], self.engine.now
-        large = [number for number in self.held if self.messages[number].size > self.storage]
+        large = [number for number in self.held if messages[number].size > self.storage]
         for numbers in (large, list(self.held)):
             among = sum(1 << number for number in numbers)
             while self.size > self.storage and among and protocol.surrender(among, now):
@@ -290,6 +291,7 @@ class Engine:
     def publish(self, message: Message) -> None:
         device = self.devices[message.publisher]
         if device.up:
+            device.messages.show(message.bit)
             self.protocols[message.publisher].publish(message, self.now)
             self.settle()
         else:
@@ -322,6 +324,7 @@ class Engine:
             return
         device.up = True
         device.starts += 1
+        device.messages = DeviceCatalogue(self.messages)
         protocol = self.protocols[node] = self._make(node, device, device.starts)
         protocol.start(self.now)
         for topic in device.topics:
@@ -376,11 +379,11 @@ class Engine:
         if self._limited:
             self._open[one, two] = Link(one, two)
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
-        # Devices that have learnt nothing since say the very same thing again: it is measured once.
+        # Devices that have learnt nothing since say the same again: it is measured once.
         said, sizes, record = self._greetings, self._greeting_sizes, self.record
-        if greeting is not said[one]:
+        if greeting != said[one]:
             self._measure(one, greeting)
-        if answer is not said[two]:
+        if answer != said[two]:
             self._measure(two, answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
@@ -405,9 +408,9 @@ class Engine:
     def _measure(self, node: Node, greeting: tuple[Control, ...]) -> None:
         """Note the size of a greeting; of packets that were part of the last one it is known."""
         last, known = self._greetings[node], self._packet_sizes[node]
-        many = len(last)
+        many = len(last) if len(greeting) > 1 else 0
         sizes = [
-            known[place] if place < many and packet is last[place] else packet.size
+            known[place] if place < many and packet == last[place] else packet.size
             for place, packet in enumerate(greeting)
         ]
         self._greetings[node], self._packet_sizes[node], self._greeting_sizes[node] = greeting, sizes, sum(sizes)
@@ -507,6 +510,7 @@ class Engine:
             numbers = members(packet.messages)
             record.forwards.extend((self.now, sender, receiver, len(numbers)))
             record.forwarded_messages.extend(numbers)
+            self.devices[receiver].messages.show(packet.messages)
             self.protocols[receiver].receive(sender, packet, self.now)
             if self.full:
                 self._make_room()
@@ -597,4 +601,6 @@ class Engine:
     def _arrive_out_of_band(self, _: int, sent: tuple[Node, Node, Packet]) -> None:
         sender, receiver, packet = sent
         if self.devices[receiver].up:
+            if isinstance(packet, Data):
+                self.devices[receiver].messages.show(packet.messages)
             self.protocols[receiver].receive_out_of_band(sender, packet, self.now)

@@ -103,7 +103,9 @@ def run(
     times = [said.time for said in workload.publications] + [crash.time for crash in crashes]
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
     training = (begin, begin + train * (end - begin))
-    given = kind.prepare(chosen, Experiment(contacts, training, trial, read_communities, room, links.rate is not None))
+    topics = tuple(sorted({said.topic for said in workload.publications}))
+    experiment = Experiment(contacts, training, trial, read_communities, room, links.rate is not None, topics)
+    given = kind.prepare(chosen, experiment)
     named = msgspec.to_builtins(given) | {field: getattr(chosen, field) for field in kind.unnamed}
     named |= {field: read_communities(path).fingerprint for field, path in named_paths(chosen).items()}
     name = {

@@ -171,6 +171,7 @@ def test_an_errand_ends_where_others_were_quicker() -> None:
     publisher.connect(slow, at=1)
     publisher.publish("news", at=5)
     slow.disconnect(publisher, at=6)
+    broker.protocol.driver.messages.show(1)
     broker.protocol.receive_out_of_band(quick.node, Direct(1, (1,), 0), 7.0)  # it has come another way
     assert slow.protocol.buffer.held(8) == 1
     slow.meet(broker, at=10)

@@ -204,13 +204,13 @@ class SocioAwareOverlay(Carrier):
             if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
                 self._look_around(now)
         elif isinstance(packet, BrokerNews):
-            if self._brokers_heard.get(peer) is not packet.communities:
+            if self._brokers_heard.get(peer) != packet.communities:
                 self._brokers_heard[peer] = packet.communities
                 if self.directory.update(packet.communities):
                     self._words.clear()
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
-            if self._subscriptions_heard.get(peer) is not packet.records:
+            if self._subscriptions_heard.get(peer) != packet.records:
                 self._subscriptions_heard[peer] = packet.records
                 self._learn(self._of_concern(packet.records, peer), peer)
         else:
