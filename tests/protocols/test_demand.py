@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hunet.protocols.contract import Demand
+from hunet.protocols.capabilities import Demand
 from hunet.systems import PROTOCOLS
 from hunet.systems.mops.interests import InterestList
 from hunet.testing import Network, TestNode

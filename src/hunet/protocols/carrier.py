@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.capabilities import Demand
+from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.packets import Carried, Have, Interests, Seen
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hunet.model import Catalogue, DeviceCatalogue, from_mapping, matching_score, members
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Packet
+from hunet.protocols.capabilities import exchanges_once
 from hunet.protocols.watcher import ACTIONS
 from hunet.simulation.run import run
 from hunet.systems import protocol_class
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts, MessageSet, Publication, Workload
     from hunet.protocols import Protocol
-    from hunet.protocols.contract import Logged
+    from hunet.protocols.watcher import Logged
     from hunet.simulation.result import Result
 
 _SAME_TIME = 1e-3
@@ -105,7 +106,7 @@ def compare(
             broken.append(f"{said} at {contacts.names[node]}: {_when(did)}, but its protocol says {_when(should)}")
     simulation = run(contacts, workload, protocol, seed=seed, **parameters)
     links = _links(events)
-    paths = _Paths(contacts, workload, simulation, links, replay.arrived, slowest, kind.exchanges_once)
+    paths = _Paths(contacts, workload, simulation, links, replay.arrived, slowest, exchanges_once(kind))
     differences, delays = [], []
     for pair in sorted(paths.delivered.keys() | delivered.keys()):
         simulated, happened = paths.delivered.get(pair), delivered.get(pair)
@@ -338,8 +339,8 @@ class _Replay:
                 protocol.sent(peer, self._under_way.pop(link), about, now)
             else:
                 self.surprises.append(f"{self._names[node]} sent at {now:.1f} s what its protocol does not send")
-        elif what == "settled":
-            protocol.settled(peer, now)
+        elif what == "settled":  # noted of every link, and asked for by few
+            getattr(protocol, what, lambda *_: None)(peer, now)
         elif what == "link_down":
             self._wires.pop((self._sessions.pop(link, ""), peer), None)
             self._under_way.pop(link, None)

@@ -21,10 +21,11 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
 from hunet.model.parameters import Parameters
+from hunet.protocols.capabilities import Counts, OutOfBand, Settles, Surrenders, Trains
 from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
 
@@ -189,7 +190,7 @@ class BoundedDevice(Device):
         dead = messages.dead(self.engine.now)
         for number in [number for number in self.held if dead >> number & 1]:
             self.size -= self.held.pop(number) * messages[number].size
-        protocol, now = self.engine.protocols[self.node], self.engine.now
+        protocol, now = cast("Surrenders", self.engine.protocols[self.node]), self.engine.now
         large = [number for number in self.held if messages[number].size > self.storage]
         for numbers in (large, list(self.held)):
             among = sum(1 << number for number in numbers)
@@ -238,8 +239,8 @@ class Engine:
         """How many packets one link may carry at one instant before its protocol is called broken."""
         self._limited = links.rate is not None
         self._serve = self._pump if links.rate is None else self._begin
-        # A protocol that asks when links have settled is served in another order; a watcher has its protocol's class.
-        self._settles = bool(nodes) and self.protocols[0].__class__.settled is not Protocol.settled
+        self._settling: list[Any] | None = self.protocols if nodes and isinstance(self.protocols[0], Settles) else None
+        """The protocols, if they act when links have settled: then they are served in another order."""
         self._busy: set[Node] | None = set() if self._limited and links.radio == "one" else None
         """With one radio: devices that are sending or receiving."""
         self.full: list[BoundedDevice] = []
@@ -271,7 +272,8 @@ class Engine:
 
     def phase(self, name: str) -> None:
         for protocol in self.protocols:
-            protocol.phase(name, self.now)
+            if isinstance(protocol, Trains):
+                protocol.phase(name, self.now)
         self.settle()
 
     def subscribe(self, node: Node, topic: Topic) -> None:
@@ -338,7 +340,7 @@ class Engine:
         """Ask every device what it has counted itself."""
         observed = self.record.observed
         for protocol in self.protocols:
-            for key, value in protocol.observations(now).items():
+            for key, value in protocol.observations(now).items() if isinstance(protocol, Counts) else ():
                 observed[key] = observed.get(key, 0.0) + float(value)  # a compiled protocol counts in floats
 
     # Contacts -----------------------------------------------------------------------------------------------------
@@ -394,12 +396,13 @@ class Engine:
         for packet in answer:
             if not loss or luck() >= loss:
                 first.receive(two, packet, now)
-        if self._settles:
+        settling = self._settling
+        if settling is not None:
             if self.control or self.awake:
                 self.settle()
             if not self._limited:
-                first.settled(two, now)
-                second.settled(one, now)
+                settling[one].settled(two, now)
+                settling[two].settled(one, now)
                 if self.control or self.awake:
                     self.settle()
         elif len(self.awake) > waiting:
@@ -427,9 +430,9 @@ class Engine:
     def _stop(self, one: Node, two: Node, told: tuple[Node, ...]) -> None:
         """End the traffic of a limited link; ``told`` are the ends that live to hear of it."""
         link = self._open.pop((one, two) if one < two else (two, one))
-        if self._settles and not link.settled:
+        if self._settling is not None and not link.settled:
             for end in told:
-                self.protocols[end].settled(two if end == one else one, self.now)
+                self._settling[end].settled(two if end == one else one, self.now)
             self._carry_control()
         self.devices[one].neighbours.pop(two, None)
         self.devices[two].neighbours.pop(one, None)
@@ -541,10 +544,10 @@ class Engine:
             idle.add(sender)
         else:
             link.carried = 0.0
-            if self._settles and not link.settled:
+            if self._settling is not None and not link.settled:
                 link.settled = True
-                self.protocols[min(one, two)].settled(max(one, two), self.now)
-                self.protocols[max(one, two)].settled(min(one, two), self.now)
+                self._settling[min(one, two)].settled(max(one, two), self.now)
+                self._settling[max(one, two)].settled(min(one, two), self.now)
             return
         rate = self._links.rate
         assert rate is not None
@@ -603,4 +606,4 @@ class Engine:
         if self.devices[receiver].up:
             if isinstance(packet, Data):
                 self.devices[receiver].messages.show(packet.messages)
-            self.protocols[receiver].receive_out_of_band(sender, packet, self.now)
+            cast("OutOfBand", self.protocols[receiver]).receive_out_of_band(sender, packet, self.now)

@@ -517,7 +517,7 @@ def test_a_frozen_run_says_in_its_name_what_it_took_for_granted() -> None:
     crowd = circles()
     work = make_workload(crowd, 1, kind="overlay", messages=20, subscriptions=20, threshold=300.0)
     result = run(crowd, work, "socio-aware-overlay", mode="frozen", threshold=300)
-    known = result.name["parameters"]["communities"]
+    known = result.name["prepared"]["communities"]
     assert [community["members"] for community in known] == [(0, 1, 2, 3, 4), (5, 6, 7, 8, 9)]
     assert result.summary["observed"] == {"brokers": 10.0, "loners": 0.0}
     again = run(crowd, work, "socio-aware-overlay", **result.name["parameters"])

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import msgspec
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
+from hunet.protocols.capabilities import Demand, Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
-from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.b_sub.filter import (
     Evidence,
     FilterShape,
@@ -85,7 +86,6 @@ class BSub(Carrier):
     Parameters: ClassVar[type[Parameters]] = BSubParameters
     exchanges_once: ClassVar[bool] = True
     tells_interests: ClassVar[bool] = False
-    unnamed: ClassVar[frozenset[str]] = frozenset({"tags"})
 
     @classmethod
     def prepare(cls, parameters: BSubParameters, experiment: Experiment) -> BSubParameters:
