@@ -183,7 +183,7 @@ class SocioAwareOverlay(Carrier):
         greeting = super().link_up(peer, now)
         near = self._is_near(peer)
         words = self._words.get(near)
-        if words is not None and words[-1] is not greeting[-1]:  # messages have expired since
+        if words is not None and words[-1] != greeting[-1]:  # messages have expired since
             words = None
         if words is None:
             words = self._words[near] = (*self._news(near), *greeting)
