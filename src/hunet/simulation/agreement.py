@@ -36,7 +36,7 @@ from hunet.systems import protocol_class
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hunet.model import Contacts, MessageSet, Publication, Workload
+    from hunet.model import Contacts, Message, MessageSet, Publication, Workload
     from hunet.protocols import Protocol
     from hunet.protocols.watcher import Logged
     from hunet.simulation.result import Result
@@ -311,8 +311,11 @@ class _Replay:
         effects: dict[str, Any] = dict.fromkeys(ACTIONS, lambda *_: None)
         effects["send"] = effects["send_out_of_band"] = lambda peer, packet: self._send((node, peer), packet)
         effects["broadcast"] = partial(self._broadcast, node)
-        effects["deliver"] = lambda message, _: self.delivered.setdefault((message.id, node), self._now)
+        effects["deliver"] = partial(self._deliver, node)
         return SimpleNamespace(messages=self._shown[node], **effects)
+
+    def _deliver(self, node: int, message: Message, hops: int) -> None:  # noqa: ARG002
+        self.delivered.setdefault((message.id, node), self._now)
 
     def _show(self, event: Logged) -> None:
         _, now, node, what, peer, about = event
