@@ -151,6 +151,21 @@ class Driver(StructuralType):
         ...
 
 
+class RepeatingDriver(Driver, StructuralType):
+    """A driver that knows, as a simulator does, what devices would say that say the same again and again."""
+
+    repeats: bool
+    """Whether a device may leave that out."""
+
+    def repeated(self, packet: Control, times: int) -> None:
+        """Note for observers: this device would have broadcast a packet of this size so many times."""
+        ...
+
+    def last_said(self, peer: Node) -> Control | None:
+        """What a neighbour has said last, if it has left it out; None if the last packet that came was the last."""
+        ...
+
+
 class Protocol:
     """The base of all protocols: an event that a system has no use for is not overridden.
 
@@ -229,6 +244,13 @@ class Protocol:
 
         Types have been looked after; what remains are values that only the system knows to be wrong.
         """
+
+    def say_again(self, now: float) -> Control | None:  # noqa: ARG002
+        """What this device has broadcast last before now, if it leaves out what it would say again and again.
+
+        Only a driver that ``repeats`` asks: it tells a neighbour when that needs to know, and counts what was left out.
+        """
+        return None
 
     def surrender(self, among: MessageSet, now: float) -> MessageSet:  # noqa: ARG002
         """Storage is short: let go of the copy of the lowest rank among these messages; which one went, if any."""

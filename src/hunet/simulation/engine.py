@@ -21,6 +21,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from hunet.model import Catalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
@@ -141,6 +142,18 @@ class Device:
             record = self.engine.record
             record.removed.extend((self.engine.now, self.node, message.number, record.reason(reason)))
 
+    @property
+    def repeats(self) -> bool:
+        return self.engine.repeats
+
+    def repeated(self, packet: Control, times: int) -> None:
+        record = self.engine.record
+        record.control_packets += times
+        record.control_bytes += times * packet.size
+
+    def last_said(self, peer: Node) -> Control | None:
+        return self.engine.protocols[peer].say_again(self.engine.now)
+
     def role(self, name: str) -> None:
         engine = self.engine
         engine.record.roles.append((engine.now, self.node, name))
@@ -239,8 +252,11 @@ class Engine:
         self._serve = self._pump if links.rate is None else self._begin
         # A protocol that asks when links have settled is served in another order; a watcher has its protocol's class.
         self._settles = bool(nodes) and self.protocols[0].__class__.settled is not Protocol.settled
+        self._repeating = bool(nodes) and self.protocols[0].__class__.say_again is not Protocol.say_again
         self._busy: set[Node] | None = set() if self._limited and links.radio == "one" else None
         """With one radio: devices that are sending or receiving."""
+        self.repeats = False
+        """Whether devices may leave out what they would say again and again: it must not be lost, nor logged."""
         self.full: list[BoundedDevice] = []
         """Devices that hold more than their storage has room for."""
 
@@ -260,6 +276,13 @@ class Engine:
             call(number, argument)
             self.settle()
         self.now = time
+
+    def count_repeated(self, devices: list[Device] | None = None) -> None:
+        """Have devices count what they have left out up to now, and now."""
+        if self.repeats and self._repeating:
+            for device in devices or self.devices:
+                if device.up:
+                    self.protocols[device.node].say_again(nextafter(self.now, inf))
 
     # What applications and experimenters do -----------------------------------------------------------------------
 
@@ -300,6 +323,7 @@ class Engine:
         device = self.devices[node]
         if not device.up:
             return
+        self.count_repeated([device])
         for peer in sorted(device.neighbours):
             if self._limited:
                 self._stop(node, peer, (peer,))

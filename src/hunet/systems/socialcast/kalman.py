@@ -92,7 +92,7 @@ class Levels:
         self._samples = 0
         self._begun: dict[str, int] = {}
         """For each predictor the number of samples that came before it."""
-        self._forecasts: dict[str, float] = {}
+        self.forecasts: dict[str, float] = {}
         """Those that are not 0."""
 
     def begin(self, name: str) -> None:
@@ -101,7 +101,7 @@ class Levels:
 
     def update(self, ones: set[str], times: int = 1) -> dict[str, float]:
         """Take in a 1 for these predictors and a 0 for all others, so many times; returns forecasts other than 0."""
-        steps, last, forecasts = self._gains, len(self._gains) - 1, self._forecasts
+        steps, last, forecasts = self._gains, len(self._gains) - 1, self.forecasts
         for name in ones:
             if name in self._begun:
                 forecasts.setdefault(name, 0.0)
