@@ -161,8 +161,12 @@ class RepeatingDriver(Driver, StructuralType):
         """Note for observers: this device would have broadcast a packet of this size so many times."""
         ...
 
+    def is_silent(self, peer: Node) -> bool:
+        """Whether a neighbour has left out what it would have said last, or may do so."""
+        ...
+
     def last_said(self, peer: Node) -> Control | None:
-        """What a neighbour has said last, if it has left it out; None if the last packet that came was the last."""
+        """What that is."""
         ...
 
 
@@ -194,6 +198,8 @@ class Protocol:
         self.driver = driver
         self.rng = rng
         self.topics: set[Topic] = set()
+        self.silent = False
+        """Whether it leaves out what it would say again and again (see :class:`RepeatingDriver`)."""
 
     def start(self, now: float) -> None:
         """The device is switched on."""
@@ -246,7 +252,7 @@ class Protocol:
         """
 
     def say_again(self, now: float) -> Control | None:  # noqa: ARG002
-        """What this device has broadcast last before now, if it leaves out what it would say again and again.
+        """What this device would have broadcast last before now, if it is ``silent``.
 
         Only a driver that ``repeats`` asks: it tells a neighbour when that needs to know, and counts what was left out.
         """

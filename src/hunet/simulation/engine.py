@@ -151,6 +151,9 @@ class Device:
         record.control_packets += times
         record.control_bytes += times * packet.size
 
+    def is_silent(self, peer: Node) -> bool:
+        return self.engine.protocols[peer].silent
+
     def last_said(self, peer: Node) -> Control | None:
         return self.engine.protocols[peer].say_again(self.engine.now)
 
@@ -281,8 +284,9 @@ class Engine:
         """Have devices count what they have left out up to now, and now."""
         if self.repeats and self._repeating:
             for device in devices or self.devices:
-                if device.up:
-                    self.protocols[device.node].say_again(nextafter(self.now, inf))
+                protocol = self.protocols[device.node]
+                if protocol.silent and device.up:
+                    protocol.say_again(nextafter(self.now, inf))
 
     # What applications and experimenters do -----------------------------------------------------------------------
 

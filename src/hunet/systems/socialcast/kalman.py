@@ -105,6 +105,9 @@ class Levels:
         for name in ones:
             if name in self._begun:
                 forecasts.setdefault(name, 0.0)
+        if times == 1:
+            self._update_once(ones)
+            return forecasts
         for name in list(forecasts):
             sample, forecast = 1.0 if name in ones else 0.0, forecasts[name]
             age = self._samples - self._begun[name]
@@ -121,6 +124,21 @@ class Levels:
                 del forecasts[name]
         self._samples += times
         return forecasts
+
+    def _update_once(self, ones: set[str]) -> None:
+        steps, last, forecasts, begun = self._gains, len(self._gains) - 1, self.forecasts, self._begun
+        for name, before in list(forecasts.items()):
+            step = self._samples - begun[name]
+            gain = steps[step if step < last else last]
+            if name in ones:
+                forecasts[name] = before + gain * (1.0 - before)
+                continue
+            forecast = before + gain * (0.0 - before)
+            if forecast > NOTHING:
+                forecasts[name] = forecast
+            else:
+                del forecasts[name]
+        self._samples += 1
 
 
 @cache

@@ -87,8 +87,6 @@ class SocialCast(Protocol):
         self._interests: tuple[Topic, ...] | None = None
         self._said = Advertisement((), {}, 0)
         """The last advertisement."""
-        self._left_out = False
-        """Whether it was not broadcast."""
         self._first_expiry = inf
         """No message that it tells of expires before."""
         self._movers: list[Node] = []
@@ -148,7 +146,7 @@ class SocialCast(Protocol):
             self._tick(now)
             due = now + self.parameters.period
             if self._goes_on_like_this(now):
-                self._asleep = due
+                self._asleep, self.silent = due, bool(self.neighbours)
             else:
                 self.driver.set_timer(tag, due)
         elif tag == "expiry":
@@ -167,7 +165,7 @@ class SocialCast(Protocol):
         self._bury_the_dead(now)
         if self.neighbours:
             received = without(self.received_set, self.driver.messages.dead(now))  # nobody sends what has expired
-            self._said, self._left_out = self._advertisement(received), False
+            self._said, self.silent = self._advertisement(received), False
             self.driver.broadcast(self._said)
             self._plan()
 
@@ -260,7 +258,7 @@ class SocialCast(Protocol):
 
     def say_again(self, now: float) -> Control | None:
         self._catch_up(now)
-        return self._said if self._left_out else None
+        return self._said
 
     def _repeats(self) -> bool:
         return bool(getattr(self.driver, "repeats", False)) and self.forecasts.monotonous
@@ -325,7 +323,7 @@ class SocialCast(Protocol):
         self.update_own_utilities(ticks)
         if self.neighbours:
             cast("RepeatingDriver", self.driver).repeated(self._said, ticks)
-            self._said, self._left_out = self._advertisement(self._said.received), True
+            self._said = self._advertisement(self._said.received)
         messages = self.driver.messages
         dead = self.held & messages.dead(now)
         if dead:
@@ -335,15 +333,22 @@ class SocialCast(Protocol):
         """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
         self._deliveries, self._handovers = {}, {}
         movable, by_topic = 0, self.driver.messages.by_topic
-        self._movers = movers = [peer for peer in self.rows if self.may_move(peer)]
+        self._movers = movers = []
+        repeating = cast("RepeatingDriver", self.driver) if self._repeats() else None
+        for peer, has in self.has.items():
+            lacks = without(self.held, has)
+            if not lacks:
+                continue
+            if repeating and repeating.is_silent(peer):
+                if not self.may_move(peer):
+                    continue
+                said = repeating.last_said(peer)
+                assert isinstance(said, Advertisement)
+                self.rows[peer] = said
+            movable |= lacks
+            movers.append(peer)
         if not movers:  # mostly everybody near has everything: the buffer need not be looked through
             return
-        repeating = cast("RepeatingDriver", self.driver) if self._repeats() else None
-        for peer in movers:
-            movable |= without(self.held, self.has[peer])
-            said = repeating.last_said(peer) if repeating else None
-            if isinstance(said, Advertisement):
-                self.rows[peer] = said
         for topic in self.forecasts.topics:
             mine = movable & by_topic.get(topic, 0)
             if mine:
