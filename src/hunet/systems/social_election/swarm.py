@@ -32,8 +32,9 @@ from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
+from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Have
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
 from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
 
@@ -244,7 +245,7 @@ class BrokerSwarm(Protocol):
         """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
         topics = self._wanted_topics()
         dead = self.driver.messages.dead(now)
-        if dead is not self._dead:  # nobody sends what has expired
+        if dead != self._dead:  # nobody sends what has expired
             self.seen, self._dead = without(self.seen, dead), dead
         if self.role == other == USER and not self.parameters.direct_delivery:
             return Standing(self.role, topics, {}, 0)

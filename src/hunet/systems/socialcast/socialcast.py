@@ -10,7 +10,8 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.capabilities import Demand
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from random import Random
 
-    from hunet.protocols.contract import RepeatingDriver
+    from hunet.protocols.capabilities import RepeatingDriver
 
 
 _MARGIN = 1e-9
@@ -85,6 +86,7 @@ class SocialCast(Protocol):
         """The neighbours, and their interests, as sampled at the last tick; None if they have changed since."""
         self._near: set[Topic] | None = None
         self._interests: tuple[Topic, ...] | None = None
+        self._silent = False
         self._said = Advertisement((), {}, 0)
         """The last advertisement."""
         self._first_expiry = inf
@@ -146,7 +148,7 @@ class SocialCast(Protocol):
             self._tick(now)
             due = now + self.parameters.period
             if self._goes_on_like_this(now):
-                self._asleep, self.silent = due, bool(self.neighbours)
+                self._asleep, self._silent = due, bool(self.neighbours)
             else:
                 self.driver.set_timer(tag, due)
         elif tag == "expiry":
@@ -165,7 +167,7 @@ class SocialCast(Protocol):
         self._bury_the_dead(now)
         if self.neighbours:
             received = without(self.received_set, self.driver.messages.dead(now))  # nobody sends what has expired
-            self._said, self.silent = self._advertisement(received), False
+            self._said, self._silent = self._advertisement(received), False
             self.driver.broadcast(self._said)
             self._plan()
 
@@ -255,6 +257,9 @@ class SocialCast(Protocol):
         self.utilities = self.forecasts.utilities(self.surroundings.sample(self._company, self._near), ticks)
 
     # Ticks that are like the last -----------------------------------------------------------------------------------
+
+    def is_silent(self) -> bool:
+        return self._silent
 
     def say_again(self, now: float) -> Control | None:
         self._catch_up(now)
