@@ -21,11 +21,12 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
 from hunet.model.parameters import Parameters
-from hunet.protocols.capabilities import Counts, Delivers, OutOfBand, Settles, Surrenders, Trains
+from hunet.protocols.capabilities import Counts, Delivers, OutOfBand, Repeats, Settles, Surrenders, Trains
 from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
 
@@ -142,6 +143,22 @@ class Device:
             record = self.engine.record
             record.removed.extend((self.engine.now, self.node, message.number, record.reason(reason)))
 
+    @property
+    def repeats(self) -> bool:
+        return self.engine.repeats
+
+    def repeated(self, packet: Control, times: int) -> None:
+        record = self.engine.record
+        record.control_packets += times
+        record.control_bytes += times * packet.size
+
+    def is_silent(self, peer: Node) -> bool:
+        repeating = self.engine.repeating
+        return repeating is not None and bool(repeating[peer].is_silent())
+
+    def last_said(self, peer: Node) -> Control | None:
+        return cast("Repeats", self.engine.protocols[peer]).say_again(self.engine.now)
+
     def role(self, name: str) -> None:
         engine = self.engine
         engine.record.roles.append((engine.now, self.node, name))
@@ -243,8 +260,12 @@ class Engine:
         """The protocols, if they act when links have settled: then they are served in another order."""
         delivering = nodes and isinstance(self.protocols[0], Delivers)
         self._delivering: list[Any] | None = self.protocols if delivering else None
+        self.repeating: list[Any] | None = self.protocols if nodes and isinstance(self.protocols[0], Repeats) else None
+        """The protocols, if they leave out what they would say again and again."""
         self._busy: set[Node] | None = set() if self._limited and links.radio == "one" else None
         """With one radio: devices that are sending or receiving."""
+        self.repeats = False
+        """Whether devices may leave out what they would say again and again: it must not be lost, nor logged."""
         self.full: list[BoundedDevice] = []
         """Devices that hold more than their storage has room for."""
 
@@ -264,6 +285,14 @@ class Engine:
             call(number, argument)
             self.settle()
         self.now = time
+
+    def count_repeated(self, devices: list[Device] | None = None) -> None:
+        """Have devices count what they have left out up to now, and now."""
+        if self.repeats and self.repeating:
+            for device in devices or self.devices:
+                protocol = self.repeating[device.node]
+                if protocol.is_silent() and device.up:
+                    protocol.say_again(nextafter(self.now, inf))
 
     # What applications and experimenters do -----------------------------------------------------------------------
 
@@ -306,6 +335,7 @@ class Engine:
         device = self.devices[node]
         if not device.up:
             return
+        self.count_repeated([device])
         for peer in sorted(device.neighbours):
             if self._limited:
                 self._stop(node, peer, (peer,))
