@@ -74,6 +74,8 @@ class System(NamedTuple):
     """A function from :class:`Scales` to a list of :class:`Setting`: what to try on an unknown crowd."""
     claims: str = ""
     """A function from a folder of results to the sections of the system's page, by name; ``claims`` is one of them."""
+    evaluation: str = ""
+    """The rules, figures and kept runs that judge its claims (``hunet.report.evidence.Evaluation``)."""
     pictures: str = ""
     """A function of a folder of results and a folder for pictures, which draws the figures of the page."""
     package: str = ""

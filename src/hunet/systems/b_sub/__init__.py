@@ -50,6 +50,7 @@ SYSTEM = System(
     },
     settings="hunet.systems.b_sub:settings",
     claims="hunet.systems.b_sub.claims:sections",
+    evaluation="hunet.systems.b_sub.claims:EVALUATION",
 )
 
 

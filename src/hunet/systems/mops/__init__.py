@@ -56,6 +56,7 @@ SYSTEM = System(
     },
     settings="hunet.systems.mops:settings",
     claims="hunet.systems.mops.claims:sections",
+    evaluation="hunet.systems.mops.claims:EVALUATION",
 )
 
 

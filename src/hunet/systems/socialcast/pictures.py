@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hunet.report.figures import panels as draw_panels
-from hunet.systems.socialcast.claims import WITH, WITHOUT, read
+from hunet.systems.socialcast.claims import EVALUATION
+from hunet.systems.socialcast.measures import WITH, WITHOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ MOBILITY = {
 
 def draw(results: Path, pictures: Path) -> None:
     """Draw the pictures of SocialCast's page, of the studies that have results."""
-    studies = read(results)
+    studies = EVALUATION.read(results)
     if "calibration" in studies:
         draw_calibration(studies["calibration"], pictures / "socialcast-calibration.svg")
     if {"figure-3", "figure-5"} <= studies.keys():

@@ -65,6 +65,7 @@ SYSTEM = System(
     },
     settings="hunet.systems.socio_aware_overlay:settings",
     claims="hunet.systems.socio_aware_overlay.claims:sections",
+    evaluation="hunet.systems.socio_aware_overlay.claims:EVALUATION",
 )
 
 
