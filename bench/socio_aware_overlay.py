@@ -27,7 +27,7 @@ BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"
 STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 8, "legend.frameon": False}
 
 
-def _communities(runs: Runs, **place: Any) -> list[dict[str, Any]]:
+def _frozen(runs: Runs, **place: Any) -> list[dict[str, Any]]:
     """The communities that a frozen study took for granted."""
     found: list[dict[str, Any]] = runs.first(OVERLAY, **place)["name"]["result"]["parameters"]["communities"]
     return found
@@ -66,8 +66,8 @@ def draw(results: Path, folder: Path) -> None:
     studies = EVALUATION.read(results)
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        known = {name: _communities(studies[stem]) for name, stem in (("cambridge", "table-3"), ("reality", "table-4"))}
-        known["reality-familiar"] = _communities(studies["what-matters"], hop="familiar", broker_group=True)
+        known = {name: _frozen(studies[stem]) for name, stem in (("cambridge", "table-3"), ("reality", "table-4"))}
+        known["reality-familiar"] = _frozen(studies["what-matters"], hop="familiar", broker_group=True)
         for name, communities in known.items():
             figure = _communities(communities)
             figure.savefig(folder / f"socio-aware-overlay-{name}.svg", metadata={"Date": None})

@@ -32,9 +32,13 @@ class Reason(NamedTuple):
 
     text: str
     shown: Sequence[Quantity]
+    given: Sequence[Comparison] = ()
+    """What must not fail for it to be a reason."""
 
     def told(self, found: Found) -> str:
-        """With what the studies gave."""
+        """With what the studies gave; nothing if they contradict it."""
+        if any(each.holds is False for each in _compared(self.given, found)):
+            return ""
         return f"{self.text}: " + "; ".join(f"{each} {each.sample(found).text()}" for each in self.shown)
 
 
@@ -211,7 +215,7 @@ def _why(rule: Rule, found: Found, judged: list[Judged], verdict: Verdict) -> st
             told.append(reason.told(found))
         except NotRunError:
             continue
-    return "; ".join(told) or OPEN
+    return "; ".join(filter(None, told)) or OPEN
 
 
 def _ours(core: list[Judged], numbers: list[Judged]) -> str:
@@ -246,9 +250,20 @@ def within(ours: float, paper: float, margin: float) -> bool:
 
 def points_of(rule: Rule) -> list[At]:
     """The points that judge a claim."""
-    compared = [value for each in (*rule.core, *rule.numbers) for value in each.values()]
-    values = [value for value in compared if not isinstance(value, (int, float))]
-    return [at for value in [*values, *(number.ours for number in rule.table)] for at in value.names()]
+    compared = _names((*rule.core, *rule.numbers))
+    return [*compared, *(at for number in rule.table for at in number.ours.names())]
+
+
+def shown_by(rule: Rule) -> list[At]:
+    """The points that its reasons and its sweep name."""
+    swept = _names([each for core in rule.sweep.cores.values() for each in core]) if rule.sweep else []
+    given = _names([each for reason in rule.reasons for each in reason.given])
+    return [*swept, *given, *(at for reason in rule.reasons for each in reason.shown for at in each.names())]
+
+
+def _names(comparisons: Iterable[Comparison]) -> list[At]:
+    values = [value for each in comparisons for value in each.values() if not isinstance(value, (int, float))]
+    return [at for value in values for at in value.names()]
 
 
 def table(heading: str, rows: Iterable[Iterable[Any]]) -> str:
@@ -312,20 +327,24 @@ def _claim_of(line: str) -> Claim:
     raise InputError(name, f"has no verdict but '{given}'")
 
 
-def claims_summary(pages: dict[str, Path]) -> str:
-    """How many claims have which verdict, and all claims with the verdict before and now."""
-    found = {system: read_claims(page) for system, page in pages.items()}
+def claims_counts(pages: Mapping[str, Path], folder: str) -> str:
+    """How many claims of each system have which verdict, with links to the pages as seen from a folder."""
     verdicts = get_args(Verdict)
-    many = {system: Counter(claim.verdict for claim in claims) for system, claims in found.items()}
-    every = [claim for claims in found.values() for claim in claims]
-    counts = table(
-        f"system | {' | '.join(verdicts)}",
-        ([f"[{name}](systems/{name}.md)", *(many[name][verdict] for verdict in verdicts)] for name in found),
-    )
+    rows = []
+    for title, page in pages.items():
+        many = Counter(claim.verdict for claim in read_claims(page))
+        rows.append([f"[{title}]({folder}{page.name})", *(many[verdict] for verdict in verdicts)])
+    return table(f"system | {' | '.join(verdicts)}", rows)
+
+
+def claims_summary(pages: Mapping[str, Path]) -> str:
+    """How many claims have which verdict, and all claims with the verdict before and now."""
+    every = [claim for page in pages.values() for claim in read_claims(page)]
     unexplained = [claim.id for claim in every if claim.why == OPEN]
-    said = f"Without a reason that a study has shown (`open`): {len(unexplained)} of {len(every)}"
-    said += f", {', '.join(unexplained)}." if unexplained else "."
+    said = f"Without a reason that a study has shown (*open*): {len(unexplained)} of {len(every)}"
+    said += f", {'; '.join(unexplained)}." if unexplained else "."
     rows = ((c.id, c.before or "–", c.verdict, c.ours, c.why) for c in every)
+    counts = claims_counts(pages, "systems/")
     return f"{counts}\n\n{said}\n\n{table('claim | before | now | ours | why', rows)}"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hunet.model.files import file_in_place
-from hunet.report.claims import Rules, points_of
+from hunet.report.claims import Rules, points_of, shown_by
 from hunet.report.runs import Metric, Row, Runs, Studies, axes_of, read_studies
 
 EVIDENCE = "evidence.parquet"
@@ -41,6 +41,48 @@ class Evaluation(NamedTuple):
         judges, kept = judging(studies, self.folder)
         return self.rules.section(judges, kept)
 
+    def comparisons(self, studies: Studies) -> str:
+        """All comparisons of all claims, point by point."""
+        details = self.rules.details(judging(studies, self.folder)[0])
+        told = (
+            [f"### {claim.id}: {claim.verdict}", *(f"- {each.text}" for each in judged)] for claim, judged in details
+        )
+        return "\n\n".join("\n".join(lines) for lines in told)
+
+    def origins(self, studies: Studies) -> str:
+        """Which studies were run anew, and of which rows are kept."""
+        kept = judging(studies, self.folder)[1]
+        return f"judged by {len(studies)} studies that were run and by kept rows of {len(kept)}"
+
+    def keep(self, studies: Studies) -> int:
+        """Keep the rows of these studies that the rules ask for, and what is kept of others; returns how many."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        asked = _asked(self.rules)
+        judges, _ = judging(studies, self.folder)
+        rows = [row for name, runs in judges.items() for row in _kept(name, runs, asked.get(name, ()))]
+        rows.sort(key=lambda row: (row["study"], row["protocol"] or "", row["place"], row["seed"] or 0))
+        figures = sorted({name for row in rows for name in row} - set(_KEYS))
+        types = {"seed": pa.int64(), "runs": pa.int32()} | dict.fromkeys(("study", "protocol", "place"), pa.string())
+        columns = {
+            name: pa.array([row.get(name) for row in rows], types.get(name, pa.float64()))
+            for name in (*_KEYS, *figures)
+        }
+        with file_in_place(self.folder / EVIDENCE) as place:
+            pq.write_table(pa.table(columns), place, compression="zstd")
+        return len(rows)
+
+
+def _asked(rules: Rules) -> dict[str, set[str]]:
+    """The metrics that rules ask for, by study; a study of a reading has those of the study that it stands for."""
+    asked: dict[str, set[str]] = {}
+    for rule in rules.rules:
+        for at in (*points_of(rule), *shown_by(rule)):
+            for suffix in ("", *rules.suffixes.values()):
+                asked.setdefault(at.study + suffix, set()).add(at.metric)
+    return asked
+
 
 def _whole(folder: Path, runs: Runs) -> bool:
     """Whether a study has runs at all the points of its plan."""
@@ -61,7 +103,7 @@ def _figure(row: Row, figure: Metric) -> float | None:
     """None where a run has not what it is made of."""
     try:
         return row[figure] if isinstance(figure, str) else figure(row)
-    except (KeyError, TypeError, FileNotFoundError):
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, FileNotFoundError):
         return None
 
 
@@ -89,31 +131,6 @@ def judging(results: Studies, folder: Path) -> tuple[Studies, list[str]]:
     """The studies that judge: those with results, and of the others what is kept; and the names of the latter."""
     kept = {name: runs for name, runs in read_evidence(folder).items() if name not in results}
     return {**kept, **results}, sorted(kept)
-
-
-def keep(folder: Path, studies: Studies, rules: Rules) -> int:
-    """Keep the rows that the rules ask for; returns how many. What is kept of other studies stays."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    asked: dict[str, set[str]] = {}
-    for rule in rules.rules:
-        reasons = [at for reason in rule.reasons for each in reason.shown for at in each.names()]
-        sweeps = [c for core in (rule.sweep.cores.values() if rule.sweep else ()) for c in core]
-        swept = [at for c in sweeps for v in c.values() if not isinstance(v, (int, float)) for at in v.names()]
-        for at in (*points_of(rule), *reasons, *swept):
-            asked.setdefault(at.study, set()).add(at.metric)
-    rows = [
-        kept for name, runs in judging(studies, folder)[0].items() for kept in _kept(name, runs, asked.get(name, ()))
-    ]
-    rows.sort(key=lambda row: (row["study"], row["protocol"] or "", row["place"], row["seed"] or 0))
-    figures = sorted({name for row in rows for name in row} - set(_KEYS))
-    columns = {name: [row.get(name) for row in rows] for name in (*_KEYS, *figures)}
-    types = {"seed": pa.int64(), "runs": pa.int32()} | dict.fromkeys(("study", "protocol", "place"), pa.string())
-    made = {name: pa.array(values, types.get(name, pa.float64())) for name, values in columns.items()}
-    with file_in_place(folder / EVIDENCE) as place:
-        pq.write_table(pa.table(made), place, compression="zstd")
-    return len(rows)
 
 
 def _kept(study: str, runs: Runs, metrics: Iterable[str]) -> Iterable[Row]:

@@ -175,17 +175,17 @@ class At(NamedTuple):
         runs = found.studies.get(self.study + found.suffix) or found.studies.get(self.study)
         if runs is None:
             raise NotRunError
-        known = {name for row in runs.rows[:1] for name in row["place"]}
-        reading = {name: at for name, at in found.reading.items() if name in known}
-        rows = [row for row in runs.only(self.protocol, **{**reading, **self.place}).rows if _has(row, self.metric)]
+        runs = runs.only(self.protocol)
+        axes = {name for row in runs.rows for name in row["place"]}
+        reading = {name: at for name, at in found.reading.items() if name in axes}
+        rows = [row for row in runs.only(**{**reading, **self.place}).rows if _has(row, self.metric)]
         if not rows:
             raise NotRunError
-        if any(row.get("seed") is None for row in rows):
-            [row] = rows
-            return Sample.printed(row[self.metric], row.get(f"{self.metric} ±"), row["runs"])
         values = {row["seed"]: float(row[self.metric]) for row in rows}
         if len(values) < len(rows):
             raise ValueError(f"{self} is more than one point of the study")
+        if None in values:
+            return Sample.printed(values[None], rows[0].get(f"{self.metric} ±"), rows[0]["runs"])
         return Sample.of(values, self.study in found.fixed)
 
     def names(self) -> list[At]:

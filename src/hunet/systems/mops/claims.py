@@ -63,13 +63,11 @@ def _share(trace: str, metric: str, **place: Any) -> At:
     return At(f"closeness-{trace}", metric, MOPS, {"hops": 2, "edges": "both", **place})
 
 
+_PRUNED = {study: At(study, "efficiency", MOPS).pair("pruning", 0.2, 0.8) for study in BROKERS.values()}
 _FEW_BROKERS = Reason(
     "with fewer brokers (B = 0.2) efficiency is higher",
-    [
-        At(study, metric, MOPS, {"pruning": 0.2})
-        for study in BROKERS.values()
-        for metric in ("efficiency", "broker_count")
-    ],
+    [few for few, _ in _PRUNED.values()],
+    given=[Above(few, many) for few, many in _PRUNED.values()],
 )
 RULES = Rules(
     since="2026-11-16",
@@ -172,11 +170,13 @@ RULES = Rules(
                 _FEW_BROKERS,
                 Reason(
                     "by the default weight brokers take what nobody near asks for",
-                    [At(CHOICES, "efficiency", MOPS, {"default_weight": weight}) for weight in (0.0, 1e-5)],
+                    At(CHOICES, "efficiency", MOPS).pair("default_weight", 0.0, 1e-5),
+                    given=[Above(*At(CHOICES, "efficiency", MOPS).pair("default_weight", 0.0, 1e-5))],
                 ),
                 Reason(
                     "Neighbors' depends on its K, which the paper does not tell",
                     [At(CHOICES, "efficiency", NEIGHBORS, {"nearest": nearest}) for nearest in (2, 5, 10, 20)],
+                    given=[Above(*At(CHOICES, "efficiency", NEIGHBORS).pair("nearest", 2, 20))],
                 ),
             ],
             before="partly",
@@ -191,8 +191,9 @@ RULES = Rules(
                     "most people of our campus are brokers at T = 0.5, none at T = 0",
                     [
                         *(_threshold("broker_count", t) for t in (0.0, 0.5)),
-                        *(At("brokers-campus", "relayed", MOPS, {"pruning": share}) for share in (0.2, 0.8)),
+                        *At("brokers-campus", "relayed", MOPS).pair("pruning", 0.2, 0.8),
                     ],
+                    given=[Above(*At("brokers-campus", "relayed", MOPS).pair("pruning", 0.8, 0.2))],
                 )
             ],
             before="not reproduced",

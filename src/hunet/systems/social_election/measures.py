@@ -35,7 +35,7 @@ def carriers(row: Row) -> float:
     return float(row["observed"]["brokered"] / row["created"])
 
 
-def duty(measure: Callable[[BrokerDuty], float]) -> Metric:
+def duty(measure: Callable[[BrokerDuty], float | None]) -> Metric:
     """A measure of the roles over time."""
     return lambda row: measure(_roles(tables_of(row)))
 
@@ -65,11 +65,11 @@ def _second_half(roles: BrokerDuty) -> float:
 
 
 @duty
-def _settling_time(roles: BrokerDuty) -> float:
+def _settling_time(roles: BrokerDuty) -> float | None:
     """When the count, which overshoots, first comes down to its mean of the second half of the run."""
     counts, level = roles.brokers(), _second_half(roles)
     peak = counts.index(max(counts))
-    return float(next(second for second in range(peak, len(counts)) if counts[second] <= level))
+    return next((float(second) for second in range(peak, len(counts)) if counts[second] <= level), None)
 
 
 @duty

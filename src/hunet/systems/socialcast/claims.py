@@ -45,17 +45,17 @@ def _sames(metric: str, margin: float) -> list[Comparison]:
 
 _WAITING = Needs(At("direct", "delivery_ratio", "pull"), 0.9)
 """A publisher that only waits for subscribers: where that delivers nearly all, high delivery says nothing."""
+_QUICK = At("filter", "delivery_ratio", WITH, {"state_noise": 0.4})
 _FILTER = Reason(
-    "the filter: with a faster one (Q/R = 0.4) copies use up their hops at all weights",
-    [
-        At("filter", metric, WITH, {"state_noise": 0.4, "w_col": col})
-        for metric in ("delivery_ratio",)
-        for col in (0.0, 0.5)
-    ],
+    "the filter: with a faster one (Q/R = 0.4) copies use up their hops at all weights, and w_col matters",
+    _QUICK.pair("w_col", 0.0, 0.5),
+    given=[Above(*_QUICK.pair("w_col", 0.5, 0.0))],
 )
+_BY_LOT = At("memory", "delivery_ratio", WITHOUT, {"copies": 15, "max_hops": 6})
 _MEMORY = Reason(
-    "40 % at γ = 5 and 90 % at 15 contradict λ = 100: independent copies reach 1 - 0.6³ = 0.784 at most; with λ",
-    [At("memory", "delivery_ratio", WITHOUT, {"copies": 15, "memory": memory}) for memory in (100, 300, 100_000)],
+    "40 % at γ = 5 and 90 % at 15 contradict λ = 100: independent copies reach 1 - 0.6³ = 0.784 at most; by λ",
+    _BY_LOT.pair("memory", 100, 100_000),
+    given=[Above(*_BY_LOT.pair("memory", 100_000, 100))],
 )
 
 
