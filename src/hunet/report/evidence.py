@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hunet.model.files import file_in_place
+from hunet.model.run_files import add_figures
 from hunet.report.claims import Rules, points_of, shown_by
-from hunet.report.runs import Metric, Row, Runs, Studies, axes_of, read_studies
+from hunet.report.runs import Row, Runs, Studies, axes_of, read_studies
 
 EVIDENCE = "evidence.parquet"
 """Its name in the folder of a system's studies."""
@@ -25,7 +26,7 @@ class Evaluation(NamedTuple):
     """A paper's evaluation done again: the rules, the figures that the paper reports, and the folder of the studies."""
 
     rules: Rules
-    figures: Mapping[str, Metric]
+    figures: Mapping[str, Callable[[Row], float | None]]
     folder: Path
     place: Callable[[Row], Row] = axes_of
 
@@ -34,7 +35,9 @@ class Evaluation(NamedTuple):
         names = sorted(file.stem for file in self.folder.glob("*.toml"))
         found = read_studies(results, names, self.place)
         whole = {name: runs for name, runs in found.items() if _whole(results / name, runs)}
-        return with_figures(whole, self.figures)
+        for runs in whole.values():
+            add_figures(runs.rows, self.figures)
+        return whole
 
     def section(self, studies: Studies) -> str:
         """The table of the claims, judged by these studies and, of the others, by the rows that are kept."""
@@ -89,22 +92,6 @@ def _whole(folder: Path, runs: Runs) -> bool:
     plan = folder / "study.json"
     planned = json.loads(plan.read_text("utf-8")).get("points", []) if plan.exists() else []
     return len({row["point"] for row in runs.rows}) >= len(planned)
-
-
-def with_figures(studies: Studies, figures: Mapping[str, Metric]) -> Studies:
-    """The studies, with a system's own figures as columns of each run."""
-    for runs in studies.values():
-        for row in runs.rows:
-            row |= {name: value for name, figure in figures.items() if (value := _figure(row, figure)) is not None}
-    return studies
-
-
-def _figure(row: Row, figure: Metric) -> float | None:
-    """None where a run has not what it is made of."""
-    try:
-        return row[figure] if isinstance(figure, str) else figure(row)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, FileNotFoundError):
-        return None
 
 
 def read_evidence(folder: Path) -> Studies:

@@ -12,8 +12,10 @@ from hunet.model.run_files import complete, read_runs
 
 Row = dict[str, Any]
 """A run: the columns of its summary, its name, its ``place`` in the study and the ``folder`` of the study."""
-Metric = str | Callable[[Row], float | None]
-"""A column of a run, or a function of its row; None where a run has none."""
+Figure = Callable[[Row], float | None]
+"""A figure of a paper, from the row of a run; None where a run has none."""
+Metric = str | Figure
+"""A column of a run, or a function of its row."""
 
 
 class NotRunError(LookupError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hunet.report.runs import Metric, Row
+from hunet.report.runs import Figure, Row
 
 B_SUB, PRIVATE, PUSH, PULL = "b-sub", "b-sub-p", "b-sub-push", "b-sub-pull"
 AXIS = "decay_cycle"
@@ -17,7 +17,7 @@ def dropped(row: Row) -> float:
     return float(row["dropped_overflow"] / _nodes(row))
 
 
-def observed(part: str, whole: str | None = None) -> Metric:
+def observed(part: str, whole: str | None = None) -> Figure:
     """A ratio of two numbers that the protocols counted; without the second, per node."""
 
     def ratio(row: Row) -> float | None:
@@ -32,7 +32,7 @@ def observed(part: str, whole: str | None = None) -> Metric:
 
 FALSE_POSITIVES, RELAYED_TAGS = observed("false_forwards", "forwards"), observed("relayed_tags")
 FILTER_SIZE, STRING_SIZE = observed("filter_bytes", "greetings"), observed("string_bytes", "greetings")
-FIGURES: dict[str, Metric] = {
+FIGURES: dict[str, Figure] = {
     "false_positives": FALSE_POSITIVES,
     "relayed_tags": RELAYED_TAGS,
     "greeting_bytes": FILTER_SIZE,

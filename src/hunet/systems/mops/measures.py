@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hunet.report.runs import Metric, Row
+from hunet.report.runs import Figure, Row
 
 
-def observed(name: str) -> Metric:
+def observed(name: str) -> Figure:
     return lambda row: float(row["observed"].get(name, 0.0))
 
 
@@ -18,7 +18,7 @@ def product_of_both(row: Row) -> float | None:
     return None if None in (utility, efficiency) else float(utility * efficiency)
 
 
-def _share(hops: int) -> Metric:
+def _share(hops: int) -> Figure:
     """Of all virtual links, those that a path of so many hops decides."""
 
     def share(row: Row) -> float:
@@ -33,7 +33,7 @@ def _all_forwardings(row: Row) -> float:
     return float(row["relayed"] + row["observed"]["lists_sent"])
 
 
-FIGURES: dict[str, Metric] = {
+FIGURES: dict[str, Figure] = {
     "communities": COMMUNITIES,
     "broker_count": BROKER_COUNT,
     "list_forwardings": LISTS,

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.runs import Metric, Row, axes_of, tables_of
+from hunet.report.runs import Figure, Row, axes_of, tables_of
 
 ELECTION, RANDOM = "social-election", "random-broker"
 
@@ -35,7 +35,7 @@ def carriers(row: Row) -> float:
     return float(row["observed"]["brokered"] / row["created"])
 
 
-def duty(measure: Callable[[BrokerDuty], float | None]) -> Metric:
+def duty(measure: Callable[[BrokerDuty], float | None]) -> Figure:
     """A measure of the roles over time."""
     return lambda row: measure(_roles(tables_of(row)))
 
@@ -84,7 +84,7 @@ def _level(roles: BrokerDuty) -> float:
     return mean(roles.brokers()[500:])
 
 
-FIGURES: dict[str, Metric] = {
+FIGURES: dict[str, Figure] = {
     "matched_throughput": throughput,
     "broker_count": brokers,
     "brokers_per_message": carriers,

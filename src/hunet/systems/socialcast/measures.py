@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hunet.report.runs import Metric, Row
+from hunet.report.runs import Figure, Row
 
 WITH, WITHOUT = "socialcast", "socialcast-random"
 """With prediction, and without."""
@@ -27,15 +27,15 @@ def _share(row: Row, counted: str, fits: Callable[[int], bool]) -> float | None:
     return sum(many for number, many in seen.items() if fits(number)) / every if every else None
 
 
-def _hops_within(most: int) -> Metric:
+def _hops_within(most: int) -> Figure:
     return lambda row: _share(row, "hops_", lambda hops: hops <= most)
 
 
-def _held(when: int, fits: Callable[[int], bool]) -> Metric:
+def _held(when: int, fits: Callable[[int], bool]) -> Figure:
     return lambda row: _share(row, f"held_at_{when}_", fits)
 
 
-FIGURES: dict[str, Metric] = {
+FIGURES: dict[str, Figure] = {
     "hops_within_10": _hops_within(10),
     "holding_below_5_at_10000": _held(10_000, lambda many: many < 5),
     "holding_below_10_at_10000": _held(10_000, lambda many: many < 10),

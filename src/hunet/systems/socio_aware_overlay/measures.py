@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
 
-from hunet.report.runs import Metric, Row, axes_of, tables_of
+from hunet.report.runs import Figure, Row, axes_of, tables_of
 
 OVERLAY, PUSH = "socio-aware-overlay", "push"
 UNIT = 390.0
@@ -112,7 +112,7 @@ def measured(tables: Path) -> Dissemination:
     )
 
 
-def measure(name: str) -> Metric:
+def measure(name: str) -> Figure:
     """A field of :class:`Dissemination` as a metric of a run."""
 
     def of(row: Row) -> float | None:
@@ -133,7 +133,7 @@ def _share(holds: list[bool]) -> float:
     return sum(holds) / len(holds) if holds else 0.0
 
 
-def _within(*path: str | int) -> Metric:
+def _within(*path: str | int) -> Figure:
     """What the analysis of a trace's communities found, or the frozen communities of a run say."""
 
     def of(row: Row) -> float | None:
@@ -150,12 +150,12 @@ def _size(row: Row) -> float:
     return mean(len(each) for each in row["observed"]["communities"])
 
 
-def _frozen(measured: Callable[[list[dict[str, Any]]], float]) -> Metric:
+def _frozen(measured: Callable[[list[dict[str, Any]]], float]) -> Figure:
     """A figure of the communities that a frozen study took for granted, the largest first."""
     return lambda row: float(measured(row["name"]["result"]["parameters"]["communities"]))
 
 
-FIGURES: dict[str, Metric] = {
+FIGURES: dict[str, Figure] = {
     "pair_hops": _within("graph", "hops_mean"),
     "clustering": _within("graph", "clustering_mean"),
     "similarity": _within("similarity", "k-clique"),
