@@ -129,8 +129,10 @@ def _judge(one: System, results: Path, docs: Path | None, keep: bool) -> None:
         place.write_text("\n\n".join(told) + "\n", encoding="utf-8")
     typer.echo(f"{one.name}: claims judged in {results / 'claims.md'}{origins}")
     page = docs / "systems" / f"{one.name}.md" if docs else None
-    if page and page.exists():
+    if docs and page and page.exists():
         replace_sections(page, sections)
-        if one.pictures and docs:
+        if one.evaluation:
+            evaluation.draw(studies, docs / "pictures" / f"{one.name}-evaluation.svg")
+        if one.pictures:
             load(one.pictures)(results, docs / "pictures")
         typer.echo(f"{page}: written from {results}")

@@ -102,18 +102,19 @@ class Rules(NamedTuple):
     def details(self, studies: Studies) -> list[tuple[Claim, list[Judged]]]:
         """The same, each with all its comparisons."""
         found = []
+        readings = self.found(studies)
         for rule in self.rules:
-            for name in self._told(studies) if rule.readings else [""]:
-                here = Found(studies, self.readings.get(name, {}), self.fixed, self.suffixes.get(name, ""))
+            for name, here in readings.items() if rule.readings else [("", Found(studies, {}, self.fixed))]:
                 label = f"{rule.id}, {name}" if name else rule.id
                 before = rule.before if isinstance(rule.before, str) else rule.before.get(name, "")
                 found.append(_judge(rule, here, label, before))
         return found
 
-    def _told(self, studies: Studies) -> list[str]:
-        """The readings that there are results for."""
+    def found(self, studies: Studies) -> dict[str, Found]:
+        """What there is to judge by, in each reading that there are results for."""
         ends = {name: self.suffixes.get(name, "") for name in self.readings}
-        return [name for name, end in ends.items() if not end or any(study.endswith(end) for study in studies)]
+        told = [name for name, end in ends.items() if not end or any(study.endswith(end) for study in studies)]
+        return {name: Found(studies, self.readings[name], self.fixed, ends[name]) for name in told}
 
     def section(self, studies: Studies, kept: Iterable[str] = ()) -> str:
         """The table of the claims, with the rules' date, seeds, and what was run anew."""
@@ -128,7 +129,7 @@ class Rules(NamedTuple):
         if len(self.readings) > 1:
             notes.append(f"Default reading: {next(iter(self.readings))}; {self.chosen}.")
         told = " ".join(notes)
-        side_by_side = self._side_by_side(claims, self._told(studies))
+        side_by_side = self._side_by_side(claims, list(self.found(studies)))
         return "\n\n".join(filter(None, [side_by_side, claims_table(claims), told]))
 
     def _side_by_side(self, claims: list[Claim], readings: list[str]) -> str:
@@ -208,7 +209,7 @@ def _why(rule: Rule, found: Found, judged: list[Judged], verdict: Verdict) -> st
     if verdict == "not run":
         return f"{sum(each.missing for each in judged)} of {len(judged)} points have no results that are kept"
     if verdict == "not known":
-        return "seeds of these runs are not kept, and the difference is within the bound of its error"
+        return "what is kept (means without seeds, or too few runs) cannot tell the difference from chance"
     told = []
     for reason in rule.reasons:
         try:

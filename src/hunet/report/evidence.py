@@ -8,14 +8,16 @@ Results of which only means were kept have no seed: ``runs`` says over how many 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hunet.model.files import file_in_place
 from hunet.model.run_files import add_figures
 from hunet.report.claims import Rules, points_of, shown_by
+from hunet.report.paper_figures import Panel, draw_figures
 from hunet.report.runs import Row, Runs, Studies, axes_of, read_studies
+from hunet.report.yardstick import At
 
 EVIDENCE = "evidence.parquet"
 """Its name in the folder of a system's studies."""
@@ -29,6 +31,8 @@ class Evaluation(NamedTuple):
     figures: Mapping[str, Callable[[Row], float | None]]
     folder: Path
     place: Callable[[Row], Row] = axes_of
+    panels: Sequence[Panel] = ()
+    """The figures of the paper."""
 
     def read(self, results: Path) -> Studies:
         """The studies that have results for all their points, with the paper's own figures as columns."""
@@ -52,6 +56,10 @@ class Evaluation(NamedTuple):
         )
         return "\n\n".join("\n".join(lines) for lines in told)
 
+    def draw(self, studies: Studies, path: Path) -> bool:
+        """Draw the figures of the paper, in all readings; returns whether there was anything to draw."""
+        return draw_figures(self.panels, self.rules.found(judging(studies, self.folder)[0]), path)
+
     def origins(self, studies: Studies) -> str:
         """Which studies were run anew, and of which rows are kept."""
         kept = judging(studies, self.folder)[1]
@@ -62,7 +70,9 @@ class Evaluation(NamedTuple):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        asked = _asked(self.rules)
+        asked = _asked(
+            self.rules, [at for panel in self.panels for each in panel.curves for at in each.points().values()]
+        )
         judges, _ = judging(studies, self.folder)
         rows = [row for name, runs in judges.items() for row in _kept(name, runs, asked.get(name, ()))]
         rows.sort(key=lambda row: (row["study"], row["protocol"] or "", row["place"], row["seed"] or 0))
@@ -77,13 +87,13 @@ class Evaluation(NamedTuple):
         return len(rows)
 
 
-def _asked(rules: Rules) -> dict[str, set[str]]:
-    """The metrics that rules ask for, by study; a study of a reading has those of the study that it stands for."""
+def _asked(rules: Rules, drawn: list[At]) -> dict[str, set[str]]:
+    """The metrics that rules and figures ask for, by study; a study of a reading has those of what it stands for."""
     asked: dict[str, set[str]] = {}
-    for rule in rules.rules:
-        for at in (*points_of(rule), *shown_by(rule)):
-            for suffix in ("", *rules.suffixes.values()):
-                asked.setdefault(at.study + suffix, set()).add(at.metric)
+    ruled = [at for rule in rules.rules for at in (*points_of(rule), *shown_by(rule))]
+    for at in (*ruled, *drawn):
+        for suffix in ("", *rules.suffixes.values()):
+            asked.setdefault(at.study + suffix, set()).add(at.metric)
     return asked
 
 

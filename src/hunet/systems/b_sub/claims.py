@@ -7,6 +7,7 @@ from typing import Any
 
 from hunet.report.claims import Reason, Rule, Rules
 from hunet.report.evidence import Evaluation
+from hunet.report.paper_figures import Curve, Panel
 from hunet.report.yardstick import Above, At, Mean, Ratio, Rises, Same
 from hunet.systems.b_sub.measures import AXIS, B_SUB, FIGURES, PRIVATE, PULL, PUSH
 from hunet.systems.b_sub.tables import interests_table, panels_table, privacy_table, what_matters_table
@@ -180,7 +181,26 @@ RULES = Rules(
         ),
     ],
 )
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies")
+
+
+def _panel(title: str, metric: str, y: str, printed: list[tuple[float, float]], unit: float = 1.0) -> Panel:
+    """A panel of Fig. 9: against the decay cycle."""
+    lines = [Curve(p, At(INFOCOM, metric, p), AXIS, CYCLES, unit) for p in _BOTH]
+    # PUSH's false positives are what B-SUB would not have sent, of another size.
+    others = (PULL,) if metric == "false_positives" else (PUSH, PULL)
+    flat = [Curve(p, At(INFOCOM, metric, p), "", CYCLES, unit) for p in others]
+    return Panel(title, "decay cycle (s)", y, [*lines, *flat], printed, log=True)
+
+
+PANELS = [
+    _panel("Fig. 9a, Infocom 2006", "delivery_ratio", "delivery ratio", []),
+    _panel("Fig. 9b", "copies_delivered_avg", "copies per delivered message", [(256, 15.5)]),
+    _panel("Fig. 9c", "latency_avg", "delay (min)", [], 60.0),
+    _panel("Fig. 9d", "false_positives", "false positives (%)", [(4, 4.0)], 0.01),
+    _panel("Fig. 9e", "dropped_per_node", "dropped per node", []),
+    _panel("Fig. 9g", "relayed_tags", "relayed tags", [(128, 30), (256, 30)]),
+]
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", panels=PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hunet.report.claims import Reason, Rule, Rules
 from hunet.report.evidence import Evaluation
+from hunet.report.paper_figures import Curve, Panel
 from hunet.report.runs import Studies
 from hunet.report.yardstick import Above, At, Less, Mean, Ratio, Rises, Same
 from hunet.systems.mops.measures import FIGURES
@@ -33,6 +34,7 @@ CHOICES = "efficiency-infocom05"
 RELAYING = (PUSH, MOPS, NEIGHBORS)
 """Pull's efficiency is 1 by construction, so nothing is judged by it."""
 LIVES = [3600, 10_800, 21_600, 43_200, DAY, 2 * DAY, 3 * DAY]
+RATES = (2, 5, 10, 20, 50)
 THRESHOLDS = [number / 10 for number in range(11)]
 WITH_BROKERS = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 """Below, the campus is one community without a broker, and the two runs of MO-9 are the same run."""
@@ -220,7 +222,7 @@ RULES = Rules(
             "utility and efficiency fall with λ, MOPS's least (Fig. 11)",
             core=[
                 *(
-                    Rises([_rate(metric, scheme, rate) for rate in (2, 5, 10, 20, 50)], falls=True)
+                    Rises([_rate(metric, scheme, rate) for rate in RATES], falls=True)
                     for scheme, metric in product(RELAYING, ("utility", "efficiency"))
                 ),
                 *(Above(_kept(MOPS), _kept(other)) for other in (PUSH, NEIGHBORS)),
@@ -240,7 +242,49 @@ RULES = Rules(
         ),
     ],
 )
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies")
+PANELS = [
+    *(
+        Panel(
+            f"Fig. {figure}, {name}",
+            "life of events (s)",
+            metric,
+            [Curve(scheme, At(OF_TRACE[trace], metric, scheme), "ttl", LIVES) for scheme in (*RELAYING, PULL)],
+        )
+        for figure, metric in (("8", "utility"), ("9", "efficiency"))
+        for trace, name in TRACES.items()
+    ),
+    *(
+        Panel(
+            title,
+            "T",
+            y,
+            [
+                Curve(
+                    f"default weight {weight:g}",
+                    At("figure-10", metric, MOPS, {"default_weight": weight}),
+                    "threshold",
+                    THRESHOLDS,
+                    unit,
+                )
+                for weight in (0.0, 1e-5)
+            ],
+        )
+        for title, metric, y, unit in (
+            ("Fig. 10a", "latency_avg", "delay (h)", 3600.0),
+            ("Fig. 10b", "all_forwardings", "forwardings, with lists", 1.0),
+        )
+    ),
+    *(
+        Panel(
+            "Fig. 11",
+            "λ (events/h)",
+            metric,
+            [Curve(scheme, At("figure-11", metric, scheme), "rate", RATES) for scheme in (*RELAYING, PULL)],
+        )
+        for metric in ("utility", "efficiency")
+    ),
+]
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", panels=PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from hunet.report.claims import Reason, Rule, Rules, Sweep
 from hunet.report.evidence import Evaluation
+from hunet.report.paper_figures import Curve, Panel
 from hunet.report.yardstick import Above, At, Mean, Ratio, Rises, Same
 from hunet.systems.social_election.measures import ELECTION, FIGURES, RANDOM, place
 from hunet.systems.social_election.tables import choices_table, traces_table
 
 WORLDS, REPLICATIONS, SPEEDS = ("waypoint", "slaw"), ("naive", "delegation"), (5, 10, 20, 30, 40, 50)
 WINDOWS, BOUNDS = (100, 200, 300, 400, 500), tuple(range(1, 11))
-PANELS = list(product(WORLDS, REPLICATIONS))
-POINTS = [(world, replication, speed) for world, replication in PANELS for speed in SPEEDS]
+PANELS_OF_1 = list(product(WORLDS, REPLICATIONS))
+POINTS = [(world, replication, speed) for world, replication in PANELS_OF_1 for speed in SPEEDS]
 
 
 def _figure_1(metric: str, world: str, replication: str, speed: int) -> At:
@@ -65,7 +66,7 @@ RULES = Rules(
         Rule(
             "SE-2",
             "throughput rises with speed (Fig. 1)",
-            core=[Rises([_figure_1("matched_throughput", *panel, speed) for speed in SPEEDS]) for panel in PANELS],
+            core=[Rises([_figure_1("matched_throughput", *panel, speed) for speed in SPEEDS]) for panel in PANELS_OF_1],
             before="reproduced",
         ),
         Rule(
@@ -181,7 +182,68 @@ RULES = Rules(
         ),
     ],
 )
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place)
+PANELS = [
+    *(
+        Panel(
+            f"Fig. 1, {world}, {replication}",
+            "maximum speed (m/s)",
+            "matched throughput",
+            [
+                Curve(
+                    p,
+                    At("figure-1", "matched_throughput", p, {"world": world, "replication": replication}),
+                    "speed_max",
+                    SPEEDS,
+                )
+                for p in (ELECTION, RANDOM)
+            ],
+        )
+        for world, replication in PANELS_OF_1
+    ),
+    Panel(
+        "Fig. 2a",
+        "maximum speed (m/s)",
+        "brokers",
+        [
+            Curve(world, At("figure-2-speed", "broker_count", ELECTION, {"world": world}), "speed_max", SPEEDS)
+            for world in WORLDS
+        ],
+    ),
+    Panel(
+        "Fig. 2b",
+        "threshold",
+        "brokers",
+        [
+            Curve(
+                f"{window} s",
+                At("figure-2-threshold", "broker_count", ELECTION, {"window": window}),
+                "lower_bound",
+                BOUNDS,
+            )
+            for window in WINDOWS
+        ],
+    ),
+    Panel(
+        "Fig. 2c (the paper: 80)",
+        "slowest speed (m/s)",
+        "nodes serving less than half",
+        [Curve("waypoint", At("slowest", "serving_below_half", ELECTION), "speed_min", (0.1, 1.0, 2.0, 5.0))],
+    ),
+    Panel(
+        "Fig. 3",
+        "upper bound",
+        "changes of the number per second",
+        [
+            Curve(
+                "slaw",
+                At("figure-3", "broker_changes_per_second", ELECTION, {"adaptive_start": False}),
+                "upper_bound",
+                (1, 5, 9),
+            )
+        ],
+    ),
+]
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place, PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:

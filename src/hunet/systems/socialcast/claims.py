@@ -11,6 +11,7 @@ from typing import Any
 
 from hunet.report.claims import Reason, Rule, Rules
 from hunet.report.evidence import Evaluation
+from hunet.report.paper_figures import Curve, Panel
 from hunet.report.yardstick import Above, At, Comparison, Deviation, Largest, Less, Needs, Rises, Same
 from hunet.systems.socialcast.measures import FIGURES, WITH, WITHOUT, place
 from hunet.systems.socialcast.tables import TRACES, calibration_table, traces_table
@@ -19,6 +20,9 @@ DELIVERY_SPREAD, TRAFFIC_SPREAD = 0.016, 3212.0
 """The paper's largest standard deviations over runs (section V.A.2): its margins."""
 BOTH = (WITH, WITHOUT)
 COPIES, HOPS, CAVES, SIDES = (1, 3, 5, 10, 15), (5, 15, 25, 35, 50), (7, 13, 20), (2000, 4000, 6000)
+
+
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def _of(number: int, metric: str, protocol: str = WITH, **point: Any) -> At:
@@ -271,7 +275,59 @@ RULES = Rules(
         ),
     ],
 )
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place)
+
+
+def _panel(number: int, panel: str, metric: str, axis: str, values: tuple[float, ...], **more: Any) -> Panel:
+    """A panel with the two curves of Fig. 3, 5, 9 and 10."""
+    point, printed = more.get("point", {}), more.get("printed", [])
+    lines = [
+        Curve(said, _of(number, metric, p, **point), axis, values) for said, p in (("with", WITH), ("without", WITHOUT))
+    ]
+    return Panel(
+        f"Fig. {number}{panel}", more["x"], "delivery" if metric == "delivery_ratio" else "sent", lines, printed
+    )
+
+
+PANELS = [
+    _panel(3, "a", "delivery_ratio", "copies", COPIES, x="γ", printed=[(5, 0.93), (5, 0.40)]),
+    _panel(3, "b", "relayed", "copies", COPIES, x="γ"),
+    _panel(5, "a", "delivery_ratio", "max_hops", HOPS, x="maxTTL"),
+    _panel(5, "b", "relayed", "max_hops", HOPS, x="maxTTL"),
+    *(
+        Panel(
+            f"Fig. 8{panel}, S = 6 m/s",
+            "w_col",
+            y,
+            [Curve("with", At("figure-8", m, WITH, {"speed_max": 6}), "w_col", WEIGHTS)],
+            printed,
+        )
+        for panel, m, y, printed in (
+            ("a", "delivery_ratio", "delivery", []),
+            ("b", "relayed", "sent", []),
+            ("c", "latency_avg", "latency (s)", [(1.0, 4000), (0.5, 3000)]),
+        )
+    ),
+    Panel(
+        "Fig. 8c, w_col = 0.75",
+        "S (m/s)",
+        "latency (s)",
+        [Curve("with", At("figure-8", "latency_avg", WITH, {"w_col": 0.75}), "speed_max", (2, 6, 20))],
+    ),
+    _panel(9, "a, γ = 3", "delivery_ratio", "caves", CAVES, point={"copies": 3}, x="interests"),
+    _panel(
+        9,
+        "b, γ = 3",
+        "relayed",
+        "caves",
+        CAVES,
+        point={"copies": 3},
+        x="interests",
+        printed=[(7, 15_000), (20, 11_000)],
+    ),
+    _panel(10, "a", "delivery_ratio", "side", SIDES, x="side (m)"),
+    _panel(10, "b", "relayed", "side", SIDES, x="side (m)"),
+]
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place, PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:

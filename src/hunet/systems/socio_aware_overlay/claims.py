@@ -7,6 +7,7 @@ from typing import Any
 
 from hunet.report.claims import Number, Reason, Rule, Rules
 from hunet.report.evidence import Evaluation
+from hunet.report.paper_figures import Curve, Panel
 from hunet.report.yardstick import Above, At, Largest, Less, Rises, Same
 from hunet.systems.socio_aware_overlay import tables
 from hunet.systems.socio_aware_overlay.measures import FIGURES, OVERLAY, PUSH, UNIT, place
@@ -311,7 +312,52 @@ RULES = Rules(
         ),
     ],
 )
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place)
+PANELS = [
+    Panel(
+        "Fig. 5, Reality",
+        "share of the trace",
+        "similarity",
+        [
+            Curve(f"{t:,} s", _similarity("figure-5", threshold=t), "share", (0.3333, 0.6667, 1.0))
+            for t in (50_000, 150_000, 250_000)
+        ],
+    ),
+    Panel(
+        "Fig. 6b, Reality",
+        "T_th (s)",
+        "",
+        [
+            Curve(
+                metric,
+                At("table-2-reality", metric, None, {"algorithm": "k-clique"}),
+                "threshold",
+                THRESHOLDS["reality"],
+            )
+            for metric in ("similarity", "accuracy")
+        ],
+    ),
+    Panel(
+        "Fig. 7 and 8, Geolife",
+        "share of the trace",
+        "similarity",
+        [
+            Curve(a, _similarity("figures-7-and-8", algorithm=a), "share", (0.3333, 0.6667, 1.0))
+            for a in ("k-clique", "simple")
+        ],
+    ),
+    *(
+        Panel(
+            f"{title}, {trace}",
+            "subscriptions",
+            y,
+            [Curve("", At(study, metric, OVERLAY), "subscriptions", LOADS)],
+            [(int(row.load.partition("/")[2]), getattr(row, metric)) for row in rows],
+        )
+        for study, (title, trace, rows) in TABLES.items()
+        for metric, y in (("hops", "hops"), ("pub_to_sub", "C−A (units)"))
+    ),
+]
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place, PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:
