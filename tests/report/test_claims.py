@@ -115,7 +115,7 @@ def test_studies_are_read_and_the_page_is_written(tmp_path: Path) -> None:
     assert first.startswith("before\n<!-- claims -->\n\n| claim |")
     assert first.endswith("<!-- interests -->\nthe last table\n<!-- end of interests -->\n")
     assert first.count("the last table") == 1
-    assert "Run anew: `figure-9-infocom06` 2 repetitions." in first
+    assert "`figure-9-infocom06` (run anew, 2 seeds)" in first
     assert "| b-sub | 2^8 s | 0.261 ± 0.006 | 16.0 ± 0.0 |" in first
     replace_sections(page, b_sub_sections(results))
     assert page.read_text() == first

@@ -21,7 +21,7 @@ from hunet.model import InputError
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
 from hunet.report.runs import NotRunError, Studies
-from hunet.report.yardstick import At, Comparison, Found, Judged, Quantity, Verdict
+from hunet.report.yardstick import Comparison, Found, Judged, Quantity, Verdict, names_of, points_of
 
 OPEN = "open"
 """The reason of a claim that differs, where no study has shown one."""
@@ -83,8 +83,6 @@ class Rules(NamedTuple):
     """The date of the rules; what was run later is judged by rules that were fixed before."""
     fitted: str
     """Constants that were fitted, on which claims and seeds."""
-    seeds: str
-    """The seeds that judge."""
     rules: Sequence[Rule]
     readings: Mapping[str, Mapping[str, Any]] = {"": {}}
     """Named sets of parameters where the paper leaves something open; the first is the default."""
@@ -117,15 +115,15 @@ class Rules(NamedTuple):
         return {name: Found(studies, self.readings[name], self.fixed, ends[name]) for name in told}
 
     def section(self, studies: Studies, kept: Iterable[str] = ()) -> str:
-        """The table of the claims, with the rules' date, seeds, and what was run anew."""
+        """The table of the claims, with the rules' date, and what judged them: kept or run anew, on which seeds."""
         claims = self.judged(studies)
-        old = sorted(set(kept) & set(studies))
-        new = {name: runs.repetitions for name, runs in studies.items() if name not in old}
-        notes = [f"Rules of {self.since}. Judging seeds: {self.seeds}. Fitted constants: {self.fitted}."]
-        if old:
-            notes.append(f"Judged from kept rows: {', '.join(f'`{name}`' for name in old)}.")
-        if new:
-            notes.append(f"Run anew: {', '.join(f'`{name}` {many} repetitions' for name, many in new.items())}.")
+        kept = set(kept)
+        sources = (
+            f"`{name}` ({'kept' if name in kept else 'run anew'}, {runs.seeds})" for name, runs in studies.items()
+        )
+        notes = [
+            f"Rules of {self.since}. Fitted constants: {self.fitted}. Judged by {', '.join(sources) or 'nothing'}."
+        ]
         if len(self.readings) > 1:
             notes.append(f"Default reading: {next(iter(self.readings))}; {self.chosen}.")
         told = " ".join(notes)
@@ -180,13 +178,13 @@ def _judge(rule: Rule, found: Found, label: str, before: str) -> tuple[Claim, li
 
 
 def _compared(comparisons: Sequence[Comparison], found: Found) -> list[Judged]:
-    points = sum(each.points for each in comparisons)
+    points = sum(points_of(each) for each in comparisons)
     judged = []
     for each in comparisons:
         try:
             judged.append(each.judge(found, points))
         except NotRunError:
-            judged.append(Judged(None, f"not run: {each.values()[0]}", missing=True))
+            judged.append(Judged(None, f"not run: {names_of(each)[0]}", missing=True))
     return judged
 
 
@@ -209,7 +207,7 @@ def _why(rule: Rule, found: Found, judged: list[Judged], verdict: Verdict) -> st
     if verdict == "not run":
         return f"{sum(each.missing for each in judged)} of {len(judged)} points have no results that are kept"
     if verdict == "not known":
-        return "what is kept (means without seeds, or too few runs) cannot tell the difference from chance"
+        return "there are too few runs, or only their means are kept, to tell"
     told = []
     for reason in rule.reasons:
         try:
@@ -247,24 +245,6 @@ def within(ours: float, paper: float, margin: float) -> bool:
     (True, False, True)
     """
     return abs(ours - paper) <= (margin * abs(paper) if paper else margin) + 1e-9
-
-
-def points_of(rule: Rule) -> list[At]:
-    """The points that judge a claim."""
-    compared = _names((*rule.core, *rule.numbers))
-    return [*compared, *(at for number in rule.table for at in number.ours.names())]
-
-
-def shown_by(rule: Rule) -> list[At]:
-    """The points that its reasons and its sweep name."""
-    swept = _names([each for core in rule.sweep.cores.values() for each in core]) if rule.sweep else []
-    given = _names([each for reason in rule.reasons for each in reason.given])
-    return [*swept, *given, *(at for reason in rule.reasons for each in reason.shown for at in each.names())]
-
-
-def _names(comparisons: Iterable[Comparison]) -> list[At]:
-    values = [value for each in comparisons for value in each.values() if not isinstance(value, (int, float))]
-    return [at for value in values for at in value.names()]
 
 
 def table(heading: str, rows: Iterable[Iterable[Any]]) -> str:

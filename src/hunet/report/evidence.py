@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from hunet.model.files import file_in_place
 from hunet.model.run_files import add_figures
-from hunet.report.claims import Rules, points_of, shown_by
+from hunet.report.claims import Rules
 from hunet.report.paper_figures import Panel, draw_figures
 from hunet.report.runs import Row, Runs, Studies, axes_of, read_studies
-from hunet.report.yardstick import At
+from hunet.report.yardstick import At, names_of
 
 EVIDENCE = "evidence.parquet"
 """Its name in the folder of a system's studies."""
@@ -90,8 +90,7 @@ class Evaluation(NamedTuple):
 def _asked(rules: Rules, drawn: list[At]) -> dict[str, set[str]]:
     """The metrics that rules and figures ask for, by study; a study of a reading has those of what it stands for."""
     asked: dict[str, set[str]] = {}
-    ruled = [at for rule in rules.rules for at in (*points_of(rule), *shown_by(rule))]
-    for at in (*ruled, *drawn):
+    for at in (*names_of(rules.rules), *drawn):
         for suffix in ("", *rules.suffixes.values()):
             asked.setdefault(at.study + suffix, set()).add(at.metric)
     return asked

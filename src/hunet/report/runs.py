@@ -55,6 +55,14 @@ class Runs:
         """How many repetitions there are."""
         return len({row["repetition"] for row in self.rows})
 
+    @property
+    def seeds(self) -> str:
+        """How many it has; of kept means without seeds, of how many runs they are."""
+        known = {row["seed"] for row in self.rows if row.get("seed") is not None}
+        if not known:
+            return f"means of {max(row.get('runs', 1) for row in self.rows)} runs"
+        return f"{len(known)} seed{'s' if len(known) > 1 else ''}"
+
     def only(self, protocol: str | None = None, **place: Any) -> Runs:
         """The runs of a protocol (or all) at a place of the grid."""
         return Runs(

@@ -87,7 +87,7 @@ def _error(half: float | None, runs: int) -> float:
 
 
 def _digits(mean: float) -> int:
-    return 0 if abs(mean) >= 1000 else 1 if abs(mean) >= 20 else 3
+    return next((digits for least, digits in ((1000, 0), (20, 1), (2, 2)) if abs(mean) >= least), 3)
 
 
 def combined(*parts: tuple[float, Sample]) -> Sample:
@@ -117,7 +117,8 @@ def equal(one: Sample, two: Sample, margin: float = MARGIN, within: float | None
     """Whether two samples are equal (TOST): neither exceeds the other by more than the margin.
 
     The margin is relative, and symmetric: both ``one < (1 + margin) * two`` and ``two < (1 + margin) * one`` must be
-    beyond chance. ``within`` is an absolute margin instead.
+    beyond chance. ``within`` is an absolute margin instead. Means that are within the margin but too uncertain for
+    that are not known to be equal, nor to differ.
     """
     level = 2 * LEVEL / points  # one-sided at 5 %
     if within is None:
@@ -128,7 +129,8 @@ def equal(one: Sample, two: Sample, margin: float = MARGIN, within: float | None
     else:
         limit = Sample.constant(within)
         sides = [((1.0, limit), (1.0, one), (-1.0, two)), ((1.0, limit), (1.0, two), (-1.0, one))]
-    return both(above_zero(combined(*side), level) for side in sides)
+    found = [combined(*side) for side in sides]
+    return both(above_zero(side, level) or (None if side.mean > 0 else False) for side in found)
 
 
 def both(outcomes: Any) -> Outcome:
@@ -155,9 +157,6 @@ class Quantity(Protocol):
 
     def sample(self, found: Found) -> Sample:
         """It in the runs that there are."""
-
-    def names(self) -> list[At]:
-        """The points that it is made of."""
 
     def __str__(self) -> str: ...
 
@@ -187,10 +186,6 @@ class At(NamedTuple):
         if None in values:
             return Sample.printed(values[None], rows[0].get(f"{self.metric} ±"), rows[0]["runs"])
         return Sample.of(values, self.study in found.fixed)
-
-    def names(self) -> list[At]:
-        """Itself."""
-        return [self]
 
     def pair(self, axis: str, one: Any, two: Any) -> tuple[At, At]:
         """It at two values of an axis, or of two protocols."""
@@ -231,10 +226,6 @@ class Ratio(NamedTuple):
         error = (one.error + abs(ratio) * two.error) / abs(two.mean)
         return Sample(ratio, error, min(one.runs, two.runs))
 
-    def names(self) -> list[At]:
-        """The points of both."""
-        return [*self.one.names(), *self.two.names()]
-
     def __str__(self) -> str:
         return f"{self.one} / {self.two}"
 
@@ -247,10 +238,6 @@ class Mean(NamedTuple):
     def sample(self, found: Found) -> Sample:
         """All with the same weight."""
         return combined(*((1 / len(self.parts), part.sample(found)) for part in self.parts))
-
-    def names(self) -> list[At]:
-        """The points of all."""
-        return [name for part in self.parts for name in part.names()]
 
     def __str__(self) -> str:
         return f"mean of {len(self.parts)}: {self.parts[0]} and others"
@@ -265,10 +252,6 @@ class Less(NamedTuple):
     def sample(self, found: Found) -> Sample:
         """The difference."""
         return combined((1.0, self.one.sample(found)), (-1.0, _sample(self.two, found)))
-
-    def names(self) -> list[At]:
-        """The points of both."""
-        return [*self.one.names(), *([] if isinstance(self.two, (int, float)) else self.two.names())]
 
     def __str__(self) -> str:
         return f"{self.one} less {self.two}"
@@ -287,10 +270,6 @@ class Deviation(NamedTuple):
         deviation = sample.error * math.sqrt(sample.runs)
         return Sample(deviation, deviation / math.sqrt(2 * (sample.runs - 1)), sample.runs)
 
-    def names(self) -> list[At]:
-        """The points of what deviates."""
-        return self.of.names()
-
     def __str__(self) -> str:
         return f"standard deviation of {self.of}"
 
@@ -303,10 +282,6 @@ class Largest(NamedTuple):
     def sample(self, found: Found) -> Sample:
         """That of this one."""
         return max((part.sample(found) for part in self.parts), key=lambda sample: sample.mean)
-
-    def names(self) -> list[At]:
-        """The points of all."""
-        return [name for part in self.parts for name in part.names()]
 
     def __str__(self) -> str:
         return f"largest of {len(self.parts)}: {self.parts[0]} and others"
@@ -351,15 +326,6 @@ class Above(NamedTuple):
             return Judged(False, f"{text}: both at the ceiling", True)
         return Judged(holds, f"{text}: {_word(holds)} ({difference.text(_digits(low.mean))})")
 
-    def values(self) -> list[Value]:
-        """Both sides."""
-        return [self.high, self.low]
-
-    @property
-    def points(self) -> int:
-        """One."""
-        return 1
-
 
 class Same(NamedTuple):
     """Two values are equal, or one is the other's so many times."""
@@ -383,15 +349,6 @@ class Same(NamedTuple):
         margin = f"{self.margin:.0%}" if self.within is None else f"{self.within:,g}"
         return Judged(holds, f"{text} within {margin}: {_word(holds)}")
 
-    def values(self) -> list[Value]:
-        """Both sides."""
-        return [self.one, self.two]
-
-    @property
-    def points(self) -> int:
-        """One."""
-        return 1
-
 
 class Rises(NamedTuple):
     """A curve rises: its end is above its start, and no step goes down, both beyond chance."""
@@ -412,15 +369,6 @@ class Rises(NamedTuple):
         says = "falls" if self.falls else "rises"
         return Judged(holds, f"{self.curve[0]} {says}: {_word(holds)} ({', '.join(s.text() for s in samples)})")
 
-    def values(self) -> list[Value]:
-        """All its points."""
-        return list(self.curve)
-
-    @property
-    def points(self) -> int:
-        """Its ends and its steps are compared."""
-        return len(self.curve)
-
 
 class Needs(NamedTuple):
     """A baseline that does nothing stays below a limit; else nothing that is above the limit says anything."""
@@ -435,17 +383,23 @@ class Needs(NamedTuple):
         text = f"the baseline stays below {self.limit:g}: {_told(self.baseline, sample)}: {_word(holds)}"
         return Judged(holds, text, holds is False)
 
-    def values(self) -> list[Value]:
-        """The baseline."""
-        return [self.baseline]
-
-    @property
-    def points(self) -> int:
-        """One."""
-        return 1
-
 
 Comparison = Above | Same | Rises | Needs
+
+
+def points_of(comparison: Comparison) -> int:
+    """How many comparisons it is: of a curve its ends and its steps."""
+    return len(comparison.curve) if isinstance(comparison, Rises) else 1
+
+
+def names_of(value: object) -> list[At]:
+    """All points that quantities, comparisons or whole rules name."""
+    if isinstance(value, At):
+        return [value]
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, (tuple, list)) else ()
+    return [at for part in parts for at in names_of(part)]
+
+
 _SHARES = ("delivery_ratio", "utility", "efficiency")
 
 

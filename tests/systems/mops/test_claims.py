@@ -155,7 +155,7 @@ def test_the_page_is_written(tmp_path: Path) -> None:
     page.write_text("".join(f"<!-- {name} -->\nthe last table\n<!-- end of {name} -->\n" for name in SECTIONS))
     replace_sections(page, sections(tmp_path / "none"))
     assert page.read_text().count("the last table") == len(SECTIONS) - 1  # only the claims, by what is kept
-    assert "Judged from kept rows: `brokers-campus`" in page.read_text()
+    assert "`brokers-campus` (kept, means of 10 runs)" in page.read_text()
     replace_sections(page, sections(stored(tmp_path / "results", as_the_paper_has_it())))
     text = page.read_text()
     assert "the last table" not in text

@@ -115,7 +115,7 @@ def test_what_was_not_run_says_so_and_is_no_error(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("\n".join(f"<!-- {name} -->\nlast time\n<!-- end of {name} -->" for name in SECTIONS))
     replace_sections(page, sections(tmp_path))
-    assert "Judged from kept rows: " in page.read_text()
+    assert "`duty` (kept, 20 seeds)" in page.read_text()
     assert page.read_text().count("last time") == 2  # other tables stay as they are
 
 
@@ -197,7 +197,7 @@ def test_choices_and_traces_have_tables_of_their_own(tmp_path: Path) -> None:
     assert "| 5 | no | 1.0, 0.5 | 110 ± 0 | 100 ± 0 | 10.0 ± 0.0 % |" in text
     assert "| infocom05 | social-election | 1 | naive | 110.0 ± 0.0 | 0.110 ± 0.000 | 0.900 ± 0.000 | 2 ± 0 |" in text
     assert "| infocom05 | push | – | – | – | 0.300 ± 0.000 | 0.900 ± 0.000 | 5 ± 0 |" in text
-    assert "`traces` 2 repetitions, `workload` 2 repetitions" in text
+    assert "`workload` (run anew, 2 seeds)" in text
 
 
 def test_the_page_has_a_place_for_everything() -> None:

@@ -19,7 +19,6 @@ EVALUATION = Evaluation(
     Rules(
         since="2026-11-16",
         fitted="none",
-        seeds="those of the study",
         rules=[
             Rule(
                 "GO-1",

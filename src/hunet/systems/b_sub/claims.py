@@ -41,8 +41,8 @@ _NET = {p: _at("copies_net_delivered_avg", p, None if p == PUSH else 256) for p 
 _BOTH = (B_SUB, PRIVATE)
 RULES = Rules(
     since="2026-11-16",
-    fitted="the life of messages (1 h, for BS-4's copies), by study `what-matters`, seeds 1 to 3",
-    seeds="1 to 10 (Reality 1 to 5), the calibration's among them: to be run anew from 1001 on",
+    fitted="the life of messages (1 h, for BS-4's copies), by study `what-matters` (seed 1); the means that are "
+    "kept are of seed 1 too",
     rules=[
         Rule(
             "BS-1",

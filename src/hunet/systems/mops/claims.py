@@ -73,8 +73,8 @@ _FEW_BROKERS = Reason(
 )
 RULES = Rules(
     since="2026-11-16",
-    fitted="the campus world, to the frequency of contacts, on no claim; K = 5 of Neighbors is ours",
-    seeds="1 to 30, none of which fitted anything",
+    fitted="the campus world, to the frequency of contacts, on no claim; K = 5 of Neighbors is ours; means that "
+    "are kept are of seed 1",
     fixed=frozenset({"closeness-reality", "closeness-infocom05"}),
     rules=[
         Rule(

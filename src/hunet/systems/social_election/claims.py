@@ -53,9 +53,7 @@ def _slowest(speed: float) -> At:
 
 RULES = Rules(
     since="2026-11-16",
-    fitted="none",
-    seeds="1 to 20; figure-1 10 of them, runs that were made before two faults were mended; `duty` and `slowest` "
-    "from 1001 on",
+    fitted="none; means that are kept are of seed 1, those of figure-1 of runs before two faults were mended",
     rules=[
         Rule(
             "SE-1",

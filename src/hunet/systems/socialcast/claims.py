@@ -70,9 +70,8 @@ def _before(dissolving: str, lasting: str) -> dict[str, str]:
 _YES, _PART, _NO = "reproduced", "partly", "not reproduced"
 RULES = Rules(
     since="2026-11-16",
-    fitted="maxTTL 6 on SC-1 and Q/R 0.01 on SC-6 by study `calibration`, seeds 1 to 4; R* (Q/R 0.4, maxTTL 8, λ 300) "
-    "on other seeds of another simulator, on all claims",
-    seeds="1001 to 1020 in the files; what is kept so far has seeds 1 to 20, the calibration's among them",
+    fitted="maxTTL 6 on SC-1 and Q/R 0.01 on SC-6 by study `calibration` (seed 1); R* (Q/R 0.4, maxTTL 8, λ 300) "
+    "on all claims by another simulator; means that are kept are of seed 1 too",
     readings={
         "dissolving": {"association": "goal"},
         "lasting": {"association": "home"},

@@ -95,8 +95,8 @@ def _before(default: str, none: str | None = None) -> dict[str, str]:
 _YES, _PART, _NO = "reproduced", "partly", "not reproduced"
 RULES = Rules(
     since="2026-11-16",
-    fitted="the unit of 390 s, to the paper's own hours; thresholds by the number of communities (SO-5)",
-    seeds="1 to 5, none of which fitted anything; Tables 1 and 2, SO-1 to SO-3 and SO-13 have nothing random in them",
+    fitted="the unit of 390 s, to the paper's own hours; thresholds by the number of communities (SO-5); means "
+    "that are kept are of seed 1",
     readings={
         "default community": {"default_community": True},
         "no default community": {"default_community": False},
