@@ -269,15 +269,6 @@ def percent(found: Interval, digits: int = 0) -> str:
     return f"{found.text(digits, 0.01)} %" if found.runs else found.text()
 
 
-def listed(along: dict[Any, Interval], digits: int = 3) -> str:
-    """A metric along an axis.
-
-    >>> listed({1000: Interval(0.5, 0.1, 5)}, 1)
-    '1,000: 0.5 ± 0.1'
-    """
-    return ", ".join(f"{place:,g}: {found.text(digits)}" for place, found in along.items())
-
-
 _HEAD = "claim | the paper | ours | verdict | why it differs | before"
 
 
