@@ -5,6 +5,8 @@ Where the paper leaves a choice, it is as ``hunet.systems.social_election`` says
 
 from __future__ import annotations
 
+from math import inf
+
 from hunet import Publication
 from hunet.model.randomness import Stream, node_rng
 from hunet.systems.social_election.social_election import SocialElectionParameters
@@ -21,7 +23,7 @@ class Device:
         self.rng = node_rng(seed, Stream.PROTOCOL, node, 0)
         self.role = "user"
         self.window: dict[int, tuple[float, str, set[int]]] = {}
-        """For each peer met: when last, its role then, and whom it had met itself."""
+        """For each peer met: when the contact ended (inf: not yet), its role by then, and whom it had met itself."""
         self.subscriptions: dict[str, float] = {}
         """A broker's: when each was registered last."""
         self.buffer: dict[Publication, Copy] = {}
@@ -72,12 +74,14 @@ class SocialElection(Network):
         for node, peer in ((a, b), (b, a)):
             self.decide(now, node, peer, met[peer])
         for node, peer in ((a, b), (b, a)):
-            self.devices[node].window[peer] = (now, self.devices[peer].role, met[peer])
+            self.devices[node].window[peer] = (inf, self.devices[peer].role, met[peer])
         self.exchange_subscriptions(now, a, b)
         self.exchange_messages(now, a, b)
 
     def part(self, now: float, a: int, b: int) -> None:
         del self.told[a, b], self.told[b, a]
+        for node, peer in ((a, b), (b, a)):
+            self.devices[node].window[peer] = (now, *self.devices[node].window[peer][1:])
 
     def decide(self, now: float, node: int, new: int, popularity: set[int]) -> None:
         brokers = [met for _, role, met in self.devices[node].window.values() if role == "broker"]
@@ -102,6 +106,10 @@ class SocialElection(Network):
         if device.rng.random() < self.given.switching:
             device.role = role
             self.roles.append((now, node, role))
+            for beside in [other for other in self.devices if node in other.window]:
+                time, _, met = beside.window[node]
+                if time == inf:
+                    beside.window[node] = (time, role, met)
             device.subscriptions = {}  # a user forgets those of others, a broker adds its own when it tells them
 
     # Section IV.B ---------------------------------------------------------------------------------------------------

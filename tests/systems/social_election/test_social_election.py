@@ -14,11 +14,14 @@ from hunet.testing import Network, TestNode
 
 
 def has_met(node: TestNode, *brokers: tuple[Node, float, int], users: tuple[Node, ...] = ()) -> None:
-    """Fill a window: brokers with the time of the encounter and their popularity; users, at time 0."""
+    """Fill a window: brokers with the time at which the encounter ended and their popularity; users, at time 0."""
+    window = node.protocol.window
     for user in users:
-        node.protocol.window.record(user, 0.0, broker=False, met=())
+        window.record(user, broker=False, met=())
+        window.end(user, 0.0)
     for broker, time, popularity in brokers:
-        node.protocol.window.record(broker, time, broker=True, met=tuple(range(100, 100 + popularity)))
+        window.record(broker, broker=True, met=tuple(range(100, 100 + popularity)))
+        window.end(broker, time)
 
 
 def wish(node: TestNode, role: str, popularity: int = 0, at: float = 0.0, first: int = 100) -> str | None:
@@ -100,6 +103,37 @@ def test_encounters_are_remembered_by_the_role_after_the_election() -> None:
     assert b.protocol.window.peers == (0, 2)
     b.protocol.window.forget(100)
     assert b.protocol.window.peers == (2,)
+
+
+def test_a_broker_that_stays_is_met_all_the_time_and_its_encounter_ages_from_the_end() -> None:
+    net = Network("social-election", 2, switching=0.0)
+    user, broker = net.nodes
+    broker.protocol.become("broker", 0.0)
+    user.connect(broker, at=0)
+    user.protocol.window.forget(1000)
+    assert user.protocol.window.peers == (1,)
+    assert user.protocol.window.broker_count == 1
+    user.disconnect(broker, at=1000)
+    user.protocol.window.forget(1099)
+    assert user.protocol.window.broker_count == 1
+    user.protocol.window.forget(1100)
+    assert user.protocol.window.peers == ()
+
+
+def test_a_role_that_changes_during_a_contact_counts() -> None:
+    net = Network("social-election", 3, switching=0.0)
+    watcher, peer, _ = net.nodes
+    watcher.connect(peer, at=0)
+    counts = []
+    for at, role in ((10, "broker"), (200, "user"), (300, "broker")):
+        net.advance(at)
+        peer.protocol.become(role, at)
+        net.engine.settle()
+        counts.append(watcher.protocol.window.broker_count)
+    assert counts == [1, 0, 1]
+    watcher.disconnect(peer, at=400)
+    peer.protocol.become("user", 401)  # nobody tells the watcher
+    assert watcher.protocol.window.broker_count == 1
 
 
 def test_popularity_is_told_without_the_present_encounter() -> None:

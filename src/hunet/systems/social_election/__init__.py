@@ -24,8 +24,9 @@ S to L, then L to S:  my role after all this, my subscriptions, what I have seen
 
 Where we depart from the paper, and why
 
-- Algorithm 1 has one bound where the text, and Fig. 3, have two: the text holds. Encounters count from their
-  start, the present one not among them; of several with one peer the last counts.
+- Algorithm 1 has one bound where the text, and Fig. 3, have two: the text holds. An encounter counts
+  while it lasts, with the present role of the other, and ages from its end (a broker that stays beside a device is met
+  all the time); the one that begins is not among them. Of several with one peer the last counts.
 - "The difference between its popularity and the popularity of the brokers met before" has three readings: the mean
   popularity of these brokers is the level to be reached (``mean``, the default, since the evaluation sets the threshold
   to it); how many nodes it adds to those that they have met (``marginal``); how many more it has met (``scalar``).
@@ -39,7 +40,8 @@ Where we depart from the paper, and why
 - Users do not deliver to users: ``direct_delivery``. Subscriptions are registered at every contact with a broker,
   and a broker renews its own as often; keyed by their text, since nobody asks who registered them.
 - Scores between 0 and 1 come from weighted subscriptions (``hunet.model.matching``); the evaluation has 0 and 1 only.
-- A role that changes during a contact (by the word of a third device) is told to all neighbours at once.
+- A role that changes during a contact (by the word of a third device) is told to all neighbours at once, and
+  counts in their windows.
 - A message has the life that the workload gives it; the paper's live for ever.
 """
 

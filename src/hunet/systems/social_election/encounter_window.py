@@ -1,17 +1,20 @@
 """Whom a device has met lately: a sliding window of encounters (social election, section IV.A).
 
-Of each peer the last encounter counts: when it was, whether the peer was a broker then, and whom it had met itself.
-An encounter leaves the window when it is as old as the window is long. Every encounter is put in and taken out once, so
-that keeping the window up to date costs constant time.
+Of each peer the last encounter counts: whether the peer is a broker, and whom it had met itself. An encounter is in the
+window while the contact lasts, with the peer's present role; from its end on it ages, and leaves the window when it
+is as old as the window is long. Every encounter is put in and taken out once, and totals are kept, so that keeping
+the window up to date costs constant time.
 
 >>> window = EncounterWindow(length=100)
->>> window.record(7, now=0, broker=True, met=(1, 2, 3))
->>> window.record(8, now=50, broker=False, met=())
+>>> window.record(7, broker=True, met=(1, 2, 3))
+>>> window.record(8, broker=False, met=())
+>>> window.end(8, now=50)
+>>> window.forget(now=149)
 >>> window.peers, window.broker_count
 ((7, 8), 1)
->>> window.forget(now=100)
+>>> window.forget(now=150)
 >>> window.peers, window.broker_count
-((8,), 0)
+((7,), 1)
 """
 
 from __future__ import annotations
@@ -24,44 +27,57 @@ if TYPE_CHECKING:
 
 
 class EncounterWindow:
-    """The encounters of the last ``length`` seconds. Time never runs backwards."""
+    """The contacts that are open, and those that ended in the last ``length`` seconds. Time never runs backwards."""
 
     def __init__(self, length: float) -> None:
         self.length = length
-        self._times: dict[Node, float] = {}
-        """Last encounter of each peer, the oldest first."""
+        self._open: set[Node] = set()
+        self._ends: dict[Node, float] = {}
+        """When the last encounter with each other peer ended, the oldest first."""
         self._oldest = -inf
-        """No encounter is older."""
+        """No encounter ended earlier."""
         self._brokers: dict[Node, NodeList] = {}
+        self._popularities = 0
+        """The sum of the popularities of these brokers."""
         self._peers: NodeList | None = None
 
-    def record(self, peer: Node, now: float, *, broker: bool, met: NodeList) -> None:
-        """Meet a peer, who is a broker or not and has met these nodes itself."""
-        if self._times.pop(peer, None) is None:
+    def record(self, peer: Node, *, broker: bool, met: NodeList) -> None:
+        """Stand beside a peer, who is a broker or not, as of now, and has met these nodes itself."""
+        if self._ends.pop(peer, None) is None and peer not in self._open:
             self._peers = None
-        self._times[peer] = now
-        self._brokers.pop(peer, None)
+        self._open.add(peer)
+        self._drop_broker(peer)
         if broker:
             self._brokers[peer] = met
+            self._popularities += len(met)
+
+    def end(self, peer: Node, now: float) -> None:
+        """A contact ends; its encounter counts for ``length`` seconds more."""
+        if peer in self._open:
+            self._open.remove(peer)
+            self._ends[peer] = now
 
     def forget(self, now: float) -> None:
-        """Let encounters go that are as old as the window is long."""
+        """Let encounters go that ended as long ago as the window is long."""
         if now - self._oldest < self.length:
             return
-        while self._times:
-            peer, time = next(iter(self._times.items()))
+        while self._ends:
+            peer, time = next(iter(self._ends.items()))
             self._oldest = time
             if now - time < self.length:
                 return
-            del self._times[peer]
-            self._brokers.pop(peer, None)
+            del self._ends[peer]
+            self._drop_broker(peer)
             self._peers = None
+
+    def _drop_broker(self, peer: Node) -> None:
+        self._popularities -= len(self._brokers.pop(peer, ()))
 
     @property
     def peers(self) -> NodeList:
         """Whom this device has met, in order of their numbers: how many they are is its popularity."""
         if self._peers is None:
-            self._peers = tuple(sorted(self._times))
+            self._peers = tuple(sorted([*self._open, *self._ends]))
         return self._peers
 
     @property
@@ -71,7 +87,7 @@ class EncounterWindow:
 
     def mean_popularity(self) -> float:
         """The mean popularity of the brokers that were met, as they told it then; 0 if there were none."""
-        return sum(map(len, self._brokers.values())) / len(self._brokers) if self._brokers else 0.0
+        return self._popularities / len(self._brokers) if self._brokers else 0.0
 
     def popularity_of_brokers(self) -> set[Node]:
         """Whom the brokers that were met have met: the popularity of a set is the union of its members'."""

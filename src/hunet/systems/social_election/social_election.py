@@ -131,6 +131,7 @@ class SocialElection(BrokerSwarm):
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self.hellos.pop(peer, None)
+        self.window.end(peer, now)
         self._last_met = now
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -151,10 +152,10 @@ class SocialElection(BrokerSwarm):
         else:
             super().receive(peer, packet, now)
 
-    def met(self, peer: Node, link: Link, now: float) -> None:
+    def met(self, peer: Node, link: Link) -> None:
         hello = self.hellos.get(peer)
         if hello:
-            self.window.record(peer, now, broker=link.role == BROKER, met=hello.met)
+            self.window.record(peer, broker=link.role == BROKER, met=hello.met)
 
     def become(self, role: Role, now: float) -> None:
         super().become(role, now)

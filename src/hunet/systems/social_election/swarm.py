@@ -238,8 +238,8 @@ class BrokerSwarm(Protocol):
         elif isinstance(packet, Standing):
             self._hear_standing(peer, link, packet, now)
 
-    def met(self, peer: Node, link: Link, now: float) -> None:
-        """A neighbour's role is known for the first time in this contact."""
+    def met(self, peer: Node, link: Link) -> None:
+        """A neighbour's role is known for the first time in this contact, or has changed."""
 
     def standing(self, other: Role, now: float) -> Standing:
         """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
@@ -262,7 +262,7 @@ class BrokerSwarm(Protocol):
 
     def _hear_standing(self, peer: Node, link: Link, told: Standing, now: float) -> None:
         promoted = link.open and told.role == BROKER != link.role
-        first = not link.open
+        changed = not link.open or told.role != link.role
         link.open, link.role, link.topics = True, told.role, told.topics
         link.seen = told.seen
         # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
@@ -277,8 +277,8 @@ class BrokerSwarm(Protocol):
             link.table = SubscriptionTable(told.subscriptions)
             if told.role == BROKER:
                 link.table.refresh(self._own(now))
-        if first:
-            self.met(peer, link, now)
+        if changed:
+            self.met(peer, link)
         if promoted or not link.introduced:
             self._introduce(peer, link, now)
         self._exchange(peer, link, now)
