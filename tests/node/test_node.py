@@ -52,18 +52,35 @@ def test_two_nodes_exchange_a_message(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("protocol", ["push", "pull", "spray-and-wait", "b-sub-p", "social-election", "mops"])
 def test_any_protocol_runs(tmp_path: Path, protocol: str) -> None:
-    # Who is designated a broker obeys: with the usual coin both may stay users, who have nothing to exchange.
-    given: dict[str, Any] = {"protocol": protocol}
-    if protocol == "social-election":
-        given["parameters"] = {"switching": 1.0}
-
     async def scene() -> None:
-        async with device(tmp_path, "ann", **given) as ann:
+        async with device(tmp_path, "ann", protocol=protocol) as ann:
             await ann.publish("news", "hello")
-            async with device(tmp_path, "bob", ann, **given) as bob:
+            async with device(tmp_path, "bob", ann, protocol=protocol) as bob:
                 assert (await anext(bob.subscribe("news"))).text == "hello"
 
     play(scene())
+
+
+PAIRS = 10
+MORE = [pytest.param(first, marks=pytest.mark.slow) for first in range(PAIRS, 100, PAIRS)]
+
+
+@pytest.mark.parametrize("first", [0, *MORE])
+def test_two_people_are_enough(tmp_path: Path, first: int) -> None:
+    """With social election a coin decides who becomes a broker; every pair gets its message whatever it says."""
+
+    async def pair(number: int) -> str:
+        async with AsyncExitStack() as stack:
+            ann = await stack.enter_async_context(device(tmp_path, f"ann{number}", protocol="social-election"))
+            bob = await stack.enter_async_context(device(tmp_path, f"bob{number}", ann, protocol="social-election"))
+            await ann.publish("news", str(number))
+            return (await anext(bob.subscribe("news"))).text
+
+    async def scene() -> None:
+        numbers = range(first, first + PAIRS)
+        assert await asyncio.gather(*map(pair, numbers)) == [str(number) for number in numbers]
+
+    play(scene())  # for 30 s at most
 
 
 def test_a_message_travels_over_a_device_that_does_not_want_it(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "delegation": {"window": 10.0, "lower_bound": 2, "replication": "delegation"},
     "delegation, small buffers": {"window": 6.0, "lower_bound": 1, "replication": "delegation", "buffer": 3},
 }
-each_setting = pytest.mark.parametrize("given_", SETTINGS.values(), ids=SETTINGS)
+BY_THE_PAPER = {"direct_delivery": False, "ask_again": False}
+each_setting = pytest.mark.parametrize("given_", [BY_THE_PAPER | given_ for given_ in SETTINGS.values()], ids=SETTINGS)
 
 
 def contacts_of(crowd: Crowd, *, one_at_a_time: bool) -> Contacts:

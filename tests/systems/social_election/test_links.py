@@ -11,7 +11,7 @@ from hunet.testing import Network, TestNode
 
 def swarm(roles: str, **parameters: Any) -> Network:
     """Brokers (b) and users (u) that stay so."""
-    net = Network("social-election", len(roles), **{"switching": 0.0, **parameters})
+    net = Network("social-election", len(roles), **{"switching": 0.0, "direct_delivery": False, **parameters})
     for node, role in zip(net.nodes, roles, strict=True):
         if role == "b":
             node.protocol.become("broker", 0.0)

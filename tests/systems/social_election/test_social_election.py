@@ -9,7 +9,7 @@ import pytest
 from hunet import HunetError, Links, make_workload, make_world, run
 from hunet.model import Catalogue, Node
 from hunet.protocols.codec import decode, encode
-from hunet.systems.social_election.social_election import Hello
+from hunet.systems.social_election.social_election import Designation, Hello
 from hunet.testing import Network, TestNode
 
 
@@ -179,6 +179,48 @@ def test_the_designated_obey_with_the_switching_probability() -> None:
             net[0].meet(net[1], at=0)
             obeyed += roles(net).count("b")
         assert obeyed == pytest.approx(expected, abs=40 if switching == 0.5 else 0)
+
+
+def pairs(seconds: float, **given: Any) -> tuple[int, int]:
+    """Of 100 pairs that stay together: how many have a broker, and how many their message, by then."""
+    elected = delivered = 0
+    for seed in range(100):
+        net = Network("social-election", 2, seed=seed, **given)
+        net[1].subscribe("A")
+        net[0].connect(net[1], at=0)
+        net[0].publish("A", at=1)
+        net.advance(seconds)
+        elected += "b" in roles(net)
+        delivered += len(net[1].delivered)
+    return elected, delivered
+
+
+def test_two_people_are_enough() -> None:
+    assert pairs(30)[1] == 100
+    with_brokers_only = {"direct_delivery": False, "window": 100.0}
+    elected, delivered = pairs(1000, ask_again=False, **with_brokers_only)
+    assert 60 < elected == delivered < 90  # two coins each, for ever
+    assert pairs(100, **with_brokers_only) == (100, 100)
+
+
+def test_who_has_a_broker_does_not_ask_again() -> None:
+    net = Network("social-election", 3, switching=0.0, window=100.0)
+    one, two, three = net.nodes
+    one.connect(two, at=0)
+    net.advance(35)
+    asked = [(a, b) for a, b, packet in net.sent if isinstance(packet, Designation)]
+    assert sorted(asked) == [(0, 1)] * 4 + [(1, 0)] * 4  # when they meet, and at 10, 20 and 30
+    three.protocol.become("broker", 35)
+    for other in (one, two):
+        other.connect(three, at=36)
+    before = len(net.packets("Designation"))
+    net.advance(200)
+    assert len(net.packets("Designation")) == before
+    two.disconnect(three, at=201)
+    net.advance(300)
+    assert len(net.packets("Designation")) == before
+    net.advance(320)  # the broker has left the second's window
+    assert set(net.packets("Designation")[before:]) == {"1->0"}
 
 
 def test_bounds_can_grow_during_the_first_window() -> None:

@@ -21,7 +21,7 @@ from tests.strategies import crowds
 
 def swarm(roles: str, **parameters: Any) -> Network:
     """Devices that are brokers (b) and users (u) as written, and stay so: nobody obeys a designation."""
-    net = Network("social-election", len(roles), **{"switching": 0.0, **parameters})
+    net = Network("social-election", len(roles), **{"switching": 0.0, "direct_delivery": False, **parameters})
     for node, role in zip(net.nodes, roles, strict=True):
         if role == "b":
             node.protocol.become("broker", 0.0)

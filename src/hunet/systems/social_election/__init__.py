@@ -37,8 +37,11 @@ Where we depart from the paper, and why
 - A publisher's single copy moves, and is deleted at the publisher. So does what an ex-broker holds; what the
   broker that it meets has seen already stays where it is, so that a hand-over never loses the last copy.
 - Full buffers replace their lowest message instead of refusing new ones. A message dropped is not taken again.
-- Users do not deliver to users: ``direct_delivery``. Subscriptions are registered at every contact with a broker,
-  and a broker renews its own as often; keyed by their text, since nobody asks who registered them.
+- Users deliver to users what they have published (``direct_delivery``), and a user who has met no broker asks its
+  neighbours again, every T_w / 10 (``ask_again``). Neither is in the paper, and its studies switch both off: with
+  Algorithm 1 alone, one pair in four that stays together never has a broker.
+- Subscriptions are registered at every contact with a broker, and a broker renews its own as often; keyed by their
+  text, since nobody asks who registered them.
 - Scores between 0 and 1 come from weighted subscriptions (``hunet.model.matching``); the evaluation has 0 and 1 only.
 - A role that changes during a contact (by the word of a third device) is told to all neighbours at once, and
   counts in their windows.

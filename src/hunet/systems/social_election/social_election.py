@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _TRY_AGAIN = 1.0
 """Seconds between two coins of a lonely device (the specification's tick)."""
+_ASKS = 10
+"""How often a device without a broker asks its neighbours in a window."""
 
 
 class SocialElectionParameters(SwarmParameters, frozen=True):
@@ -47,6 +49,9 @@ class SocialElectionParameters(SwarmParameters, frozen=True):
     self_promotion: Annotated[
         bool, about("users who have met nobody for half a window become brokers (ferries)", source="IV.A.2")
     ] = False
+    ask_again: Annotated[
+        bool, about("users who have met no broker at all ask their neighbours to become one, every T_w / 10")
+    ] = True
     adaptive_start: Annotated[bool, about("both bounds grow from 0 during the first window", source="V.D")] = False
 
     def __post_init__(self) -> None:
@@ -87,6 +92,8 @@ class SocialElection(BrokerSwarm):
         self.window = EncounterWindow(parameters.window)
         self.hellos: dict[Node, Hello] = {}
         self._last_met = 0.0
+        self._asking = False
+        """Whether the timer runs by which a device asks again."""
 
     def designation(self, role: Role, met: NodeList, now: float) -> Role | None:
         """Algorithm 1: what a device of this role, which has met these nodes, should become; None: what it is."""
@@ -142,7 +149,7 @@ class SocialElection(BrokerSwarm):
         elif isinstance(packet, Designation):
             self._obey(packet.become, now)
             link = self.links.get(peer)
-            if link is None or peer not in self.hellos:  # its greeting was lost
+            if link is None or link.open or peer not in self.hellos:  # it asks again; or its greeting was lost
                 return
             link.role = packet.role
             if self.node > peer:
@@ -152,28 +159,47 @@ class SocialElection(BrokerSwarm):
         else:
             super().receive(peer, packet, now)
 
-    def met(self, peer: Node, link: Link) -> None:
+    def met(self, peer: Node, link: Link, now: float) -> None:
         hello = self.hellos.get(peer)
         if hello:
             self.window.record(peer, broker=link.role == BROKER, met=hello.met)
+        if self.parameters.ask_again and not self._asking:
+            self._asking = True
+            self.driver.set_timer("ask", now + self.parameters.window / _ASKS)
 
     def become(self, role: Role, now: float) -> None:
         super().become(role, now)
         self._expect_loneliness(now)
 
-    def timer(self, tag: str, now: float) -> None:  # noqa: ARG002
-        """Users who have met nobody for half a window may be ferries between crowds (section IV.A.2)."""
+    def timer(self, tag: str, now: float) -> None:
         self.window.forget(now)
-        lonely = not self.links and now >= self._last_met + self.parameters.window / 2
-        if lonely and self.window.broker_count < self.parameters.lower_bound:
-            self._obey(BROKER, now)
-        self._expect_loneliness(now)
+        if tag == "ask":
+            self._ask_again(now)
+        else:
+            self._promote_itself(now)
 
     # Steps ----------------------------------------------------------------------------------------------------------
 
     def _designate(self, peer: Node, role: Role, now: float) -> None:
         wish = self.designation(role, self.hellos[peer].met, now)
         self.driver.send(peer, Designation(self.role, wish))
+
+    def _ask_again(self, now: float) -> None:
+        """Coins may leave devices that stay together without any broker: ask until one obeys, or all have gone."""
+        if self.role == USER and not self.window.broker_count:
+            for peer, link in self.links.items():
+                if link.open:
+                    self._designate(peer, link.role, now)
+        self._asking = bool(self.links)
+        if self._asking:
+            self.driver.set_timer("ask", now + self.parameters.window / _ASKS)
+
+    def _promote_itself(self, now: float) -> None:
+        """Users who have met nobody for half a window may be ferries between crowds (section IV.A.2)."""
+        lonely = not self.links and now >= self._last_met + self.parameters.window / 2
+        if lonely and self.window.broker_count < self.parameters.lower_bound:
+            self._obey(BROKER, now)
+        self._expect_loneliness(now)
 
     def _obey(self, role: Role | None, now: float) -> None:
         if role is not None and role != self.role and self.rng.random() < self.parameters.switching:

@@ -11,7 +11,8 @@ register, and what they have seen. Then
   what it wants;
 - brokers keep the freshest registration of each subscription, deliver what the other itself wants, and replicate the
   rest to each other, the most useful first;
-- users have nothing to tell each other (unless ``direct_delivery`` is on).
+- users give each other what they have published and the other wants (in the paper, without
+  ``direct_delivery``, they have nothing to tell each other).
 
 A message's utility at the next hop is its matching score over its age plus the age of the subscription there (Eqs. 1
 and 2). *Naive* replication sends everything in that order, what matches nothing last and newest first. *Delegation*
@@ -71,7 +72,7 @@ class SwarmParameters(Parameters, frozen=True):
     forget_after: (
         Annotated[float, about("brokers drop subscriptions that were not renewed for so long", unit="s", gt=0)] | None
     ) = None
-    direct_delivery: Annotated[bool, about("users give users what they want, without a broker")] = False
+    direct_delivery: Annotated[bool, about("users give users what they want, without a broker")] = True
 
 
 class Standing(Control, frozen=True, gc=False):
@@ -238,7 +239,7 @@ class BrokerSwarm(Protocol):
         elif isinstance(packet, Standing):
             self._hear_standing(peer, link, packet, now)
 
-    def met(self, peer: Node, link: Link) -> None:
+    def met(self, peer: Node, link: Link, now: float) -> None:
         """A neighbour's role is known for the first time in this contact, or has changed."""
 
     def standing(self, other: Role, now: float) -> Standing:
@@ -278,7 +279,7 @@ class BrokerSwarm(Protocol):
             if told.role == BROKER:
                 link.table.refresh(self._own(now))
         if changed:
-            self.met(peer, link)
+            self.met(peer, link, now)
         if promoted or not link.introduced:
             self._introduce(peer, link, now)
         self._exchange(peer, link, now)
