@@ -61,7 +61,7 @@ def test_settings_of_the_demo_follow_from_the_crowd() -> None:
     slow, quick = demo_parameters(scales._replace(within=30000.0, pace=900.0)), demo_parameters(scales)
     assert slow["b-sub"]["decay_cycle"] == 100 * quick["b-sub"]["decay_cycle"]
     assert slow["b-sub-p"]["decay_cycle"] == 900
-    assert slow["social-election"]["window"] == slow["random-broker"]["window"] == 10000
+    assert slow["social-election"] == {"replication": "naive"}  # each device finds its own window
     assert demo_parameters(scales._replace(span=8 * 3600.0))["socio-aware-overlay"] == {"threshold": 3600}
     for protocol, parameters in quick.items():
         assert from_mapping(protocol_class(protocol).Parameters, parameters)

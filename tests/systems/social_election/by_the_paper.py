@@ -52,6 +52,8 @@ class SocialElection(Network):
     def __init__(self, nodes: int, parameters: SocialElectionParameters, seed: int) -> None:
         super().__init__(nodes)
         self.given = parameters
+        assert parameters.window is not None  # as in the paper
+        self.window = parameters.window
         self.devices = [Device(node, seed) for node in range(nodes)]
         self.told: dict[tuple[int, int], Told] = {}
         """For each end of an open contact, and the other end."""
@@ -68,7 +70,7 @@ class SocialElection(Network):
         met = {}
         for node in (a, b):
             window = self.devices[node].window
-            for peer in [peer for peer, (time, _, _) in window.items() if now - time >= self.given.window]:
+            for peer in [peer for peer, (time, _, _) in window.items() if now - time >= self.window]:
                 del window[peer]
             met[node] = set(window)
         for node, peer in ((a, b), (b, a)):

@@ -13,6 +13,11 @@ from hunet.systems.social_election.social_election import Designation, Hello
 from hunet.testing import Network, TestNode
 
 
+def paper(nodes: int, **given: Any) -> Network:
+    """Devices with the window of the paper."""
+    return Network("social-election", nodes, **{"window": 100.0, **given})
+
+
 def has_met(node: TestNode, *brokers: tuple[Node, float, int], users: tuple[Node, ...] = ()) -> None:
     """Fill a window: brokers with the time at which the encounter ended and their popularity; users, at time 0."""
     window = node.protocol.window
@@ -40,7 +45,7 @@ BROKERS = ((10, 0.0, 3), (11, 10.0, 6), (12, 50.0, 6))  # a, b and c: mean popul
 
 def test_vector_2_an_unpopular_broker_is_dismissed() -> None:
     for popularity, after in ((4, "user"), (5, "broker")):
-        net = Network("social-election", 2, switching=1.0)
+        net = paper(2, switching=1.0)
         x, y = net.nodes
         has_met(x, *BROKERS)
         has_met(y, *((20 + i, 1.0, 1) for i in range(popularity)))  # has met enough brokers to leave x alone
@@ -55,14 +60,14 @@ def test_vector_2_an_unpopular_broker_is_dismissed() -> None:
 
 
 def test_vector_3_between_the_bounds_nothing_changes() -> None:
-    net = Network("social-election", 1, lower_bound=1, upper_bound=9)
+    net = paper(1, lower_bound=1, upper_bound=9)
     has_met(net[0], *((10 + i, 0.0, 9) for i in range(4)))
     assert wish(net[0], "user") is None
     assert wish(net[0], "broker", popularity=0) is None
 
 
 def test_without_an_upper_bound_of_its_own_the_lower_one_holds() -> None:
-    net = Network("social-election", 1, lower_bound=2)
+    net = paper(1, lower_bound=2)
     has_met(net[0], (10, 0.0, 9))
     assert (wish(net[0], "user"), wish(net[0], "broker")) == ("broker", None)
     has_met(net[0], (11, 0.0, 9))
@@ -71,7 +76,7 @@ def test_without_an_upper_bound_of_its_own_the_lower_one_holds() -> None:
 
 def test_the_first_to_meet_appoint_each_other() -> None:
     """The smaller number decides first; then the other decides, and sees what the first has become."""
-    net = Network("social-election", 2, switching=1.0, lower_bound=1, upper_bound=1)
+    net = paper(2, switching=1.0, lower_bound=1, upper_bound=1)
     net[0].meet(net[1], at=0)
     assert roles(net) == "bb"  # both had met no broker before
     net[0].meet(net[1], at=1)  # now both have, and each has met one node, as the other said
@@ -81,7 +86,7 @@ def test_the_first_to_meet_appoint_each_other() -> None:
 
 def test_the_second_sees_the_changed_role() -> None:
     """The smaller number dismisses the other, which then has a user before it, not a broker."""
-    net = Network("social-election", 2, switching=1.0, lower_bound=1, upper_bound=1)
+    net = paper(2, switching=1.0, lower_bound=1, upper_bound=1)
     one, two = net.nodes
     has_met(one, (10, 0.0, 5))
     has_met(two, (11, 0.0, 5), users=(12,))
@@ -93,7 +98,7 @@ def test_the_second_sees_the_changed_role() -> None:
 
 
 def test_encounters_are_remembered_by_the_role_after_the_election() -> None:
-    net = Network("social-election", 3, switching=1.0, lower_bound=1, upper_bound=2)
+    net = paper(3, switching=1.0, lower_bound=1, upper_bound=2)
     a, b, c = net.nodes
     a.meet(b, at=0)
     assert a.protocol.window.broker_count == b.protocol.window.broker_count == 1
@@ -106,7 +111,7 @@ def test_encounters_are_remembered_by_the_role_after_the_election() -> None:
 
 
 def test_a_broker_that_stays_is_met_all_the_time_and_its_encounter_ages_from_the_end() -> None:
-    net = Network("social-election", 2, switching=0.0)
+    net = paper(2, switching=0.0)
     user, broker = net.nodes
     broker.protocol.become("broker", 0.0)
     user.connect(broker, at=0)
@@ -121,7 +126,7 @@ def test_a_broker_that_stays_is_met_all_the_time_and_its_encounter_ages_from_the
 
 
 def test_a_role_that_changes_during_a_contact_counts() -> None:
-    net = Network("social-election", 3, switching=0.0)
+    net = paper(3, switching=0.0)
     watcher, peer, _ = net.nodes
     watcher.connect(peer, at=0)
     counts = []
@@ -137,7 +142,7 @@ def test_a_role_that_changes_during_a_contact_counts() -> None:
 
 
 def test_popularity_is_told_without_the_present_encounter() -> None:
-    net = Network("social-election", 3)
+    net = paper(3)
     net[0].meet(net[1], at=0)
     net[0].meet(net[2], at=1)
     hellos = [(a, b, packet.met) for a, b, packet in net.sent if isinstance(packet, Hello)]
@@ -159,13 +164,13 @@ def test_popularity_is_told_without_the_present_encounter() -> None:
 def test_three_readings_of_the_popularity_difference(
     difference: str, popularity: int, first: int, dismissed: bool
 ) -> None:
-    net = Network("social-election", 1, difference=difference)
+    net = paper(1, difference=difference)
     has_met(net[0], *BROKERS)
     assert (wish(net[0], "broker", popularity, at=60, first=first) == "user") is dismissed
 
 
 def test_the_threshold_can_be_set() -> None:
-    net = Network("social-election", 1, difference="marginal", threshold=2)
+    net = paper(1, difference="marginal", threshold=2)
     has_met(net[0], *BROKERS)
     assert wish(net[0], "broker", 6, at=60, first=101) == "user"  # adds 1
     assert wish(net[0], "broker", 6, at=60, first=102) is None
@@ -175,7 +180,7 @@ def test_the_designated_obey_with_the_switching_probability() -> None:
     for switching, expected in ((0.0, 0), (1.0, 400), (0.5, 200)):
         obeyed = 0
         for seed in range(200):
-            net = Network("social-election", 2, switching=switching, seed=seed)
+            net = paper(2, switching=switching, seed=seed)
             net[0].meet(net[1], at=0)
             obeyed += roles(net).count("b")
         assert obeyed == pytest.approx(expected, abs=40 if switching == 0.5 else 0)
@@ -185,7 +190,7 @@ def pairs(seconds: float, **given: Any) -> tuple[int, int]:
     """Of 100 pairs that stay together: how many have a broker, and how many their message, by then."""
     elected = delivered = 0
     for seed in range(100):
-        net = Network("social-election", 2, seed=seed, **given)
+        net = paper(2, seed=seed, **given)
         net[1].subscribe("A")
         net[0].connect(net[1], at=0)
         net[0].publish("A", at=1)
@@ -204,7 +209,7 @@ def test_two_people_are_enough() -> None:
 
 
 def test_who_has_a_broker_does_not_ask_again() -> None:
-    net = Network("social-election", 3, switching=0.0, window=100.0)
+    net = paper(3, switching=0.0, window=100.0)
     one, two, three = net.nodes
     one.connect(two, at=0)
     net.advance(35)
@@ -224,7 +229,7 @@ def test_who_has_a_broker_does_not_ask_again() -> None:
 
 
 def test_bounds_can_grow_during_the_first_window() -> None:
-    net = Network("social-election", 1, adaptive_start=True, lower_bound=2, upper_bound=4)
+    net = paper(1, adaptive_start=True, lower_bound=2, upper_bound=4)
     has_met(net[0], (10, 0.0, 9))
     assert wish(net[0], "user", at=25) is None  # a lower bound of 0.5
     assert wish(net[0], "broker", at=25) == "user"  # an upper bound of 1
@@ -236,7 +241,7 @@ def test_bounds_can_grow_during_the_first_window() -> None:
 
 def test_ferries_promote_themselves() -> None:
     """Between two crowds a device meets nobody; then it is the only one who can carry anything."""
-    net = Network("social-election", 2, self_promotion=True, switching=1.0, lower_bound=1)
+    net = paper(2, self_promotion=True, switching=1.0, lower_bound=1)
     ferry, other = net.nodes
     has_met(ferry, (10, 0.0, 1))
     has_met(other, (10, 0.0, 1), (11, 60.0, 1))
@@ -249,7 +254,7 @@ def test_ferries_promote_themselves() -> None:
 
 
 def test_who_stands_in_company_is_not_a_ferry() -> None:
-    net = Network("social-election", 2, self_promotion=True, switching=1.0, lower_bound=0, upper_bound=1)
+    net = paper(2, self_promotion=True, switching=1.0, lower_bound=0, upper_bound=1)
     net[0].connect(net[1], at=10)
     net.advance(500)
     assert roles(net) == "uu"
@@ -264,7 +269,7 @@ def test_who_stands_in_company_is_not_a_ferry() -> None:
 
 def test_nobody_waits_for_a_greeting_that_was_lost() -> None:
     for seed in range(10):
-        net = Network("social-election", 2, links=Links(loss=0.2), seed=seed)
+        net = paper(2, links=Links(loss=0.2), seed=seed)
         net[1].subscribe("x")
         hello = net[0].publish("x")
         for at in range(10, 2000, 20):
@@ -291,7 +296,7 @@ def test_a_popularity_travels_by_name() -> None:
 )
 def test_bad_parameters_are_refused_in_a_line(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(HunetError, match=problem) as error:
-        Network("social-election", 2, **given)
+        paper(2, **given)
     assert "\n" not in str(error.value)
 
 
@@ -316,7 +321,7 @@ def test_the_number_of_random_brokers_is_matched_to_social_elections() -> None:
     workload = make_workload(contacts, seed=3, kind="types", interval=20.0)
     found = {}
     for bound in (1, 3):
-        given: dict[str, Any] = {"lower_bound": bound, "upper_bound": bound, "seed": 3}
+        given: dict[str, Any] = {"window": 100.0, "lower_bound": bound, "upper_bound": bound, "seed": 3}
         elected = run(contacts, workload, "social-election", **given)
         drawn = run(contacts, workload, "random-broker", **given)
         share = elected.summary["observed"]["duty"] / elected.summary["observed"]["watched"]

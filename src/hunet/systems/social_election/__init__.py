@@ -27,6 +27,10 @@ Where we depart from the paper, and why
 - Algorithm 1 has one bound where the text, and Fig. 3, have two: the text holds. An encounter counts
   while it lasts, with the present role of the other, and ages from its end (a broker that stays beside a device is met
   all the time); the one that begins is not among them. Of several with one peer the last counts.
+- Unless it is given, the window is no constant: it has the last 10 x ``lower_bound`` different people that a device has
+  met, and reaches back for 100 s at least and 6 h at most. The paper's 100 s fit people who walk at 10 m/s; where
+  meetings are rare, nobody meets ``lower_bound`` brokers in 100 s, and nearly all become brokers. Popularity then is
+  whom a device has met in the last hour, since all have about as many people in such a window.
 - "The difference between its popularity and the popularity of the brokers met before" has three readings: the mean
   popularity of these brokers is the level to be reached (``mean``, the default, since the evaluation sets the threshold
   to it); how many nodes it adds to those that they have met (``marginal``); how many more it has met (``scalar``).
@@ -50,6 +54,8 @@ Where we depart from the paper, and why
 
 from __future__ import annotations
 
+from typing import Any
+
 from hunet.systems import Purpose, Scales, Setting, System, rounded
 
 SYSTEM = System(
@@ -71,14 +77,17 @@ SYSTEM = System(
 
 
 def settings(scales: Scales) -> list[Setting]:
-    """The window is a share of the delay; users deliver to users, since a crowd may have no broker yet."""
-    found = []
-    for part in (12, 3):
-        for replication in ("delegation", "naive"):
-            window = rounded(scales.within / part)
-            chosen = {"window": window, "replication": replication, "direct_delivery": True}
-            purpose: Purpose = "quick" if (part, replication) == (3, "naive") else "advise"
-            name = f"social-election, window {window:g} s, {replication}"
-            found.append(Setting(name, "social-election", chosen, purpose))
-    found.append(Setting("random-broker", "random-broker", {"window": rounded(scales.within / 3)}, "demo"))
+    """The window follows the pace of meetings, or is a share of the delay."""
+    shares = [
+        (None, "naive"),
+        (None, "delegation"),
+        (rounded(scales.within / 3), "naive"),
+        (rounded(scales.within / 12), "delegation"),
+    ]
+    found: list[Setting] = []
+    for window, replication in shares:
+        length = "by the pace of meetings" if window is None else f"{window:g} s"
+        chosen: dict[str, Any] = {"replication": replication, **({} if window is None else {"window": window})}
+        purpose: Purpose = "advise" if found else "quick"
+        found.append(Setting(f"social-election, window {length}, {replication}", "social-election", chosen, purpose))
     return found

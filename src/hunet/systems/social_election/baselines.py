@@ -12,6 +12,8 @@ elect its brokers without any message (roles depend on contacts alone), and take
 brokers after the first window. The result's name tells, as ``prepared``, which share that was.
 
 Where we depart from the paper, and why. It does not say how long a cycle is: as long as the window of social election.
+If that follows the pace of meetings, cycles are such that a broker of Random serves as long at a time as one of social
+election does, on average.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from hunet.model import ConfigurationError, Node, Parameters, about
 from hunet.protocols.capabilities import Experiment
 from hunet.protocols.contract import Control, Driver
 from hunet.systems.social_election.social_election import SocialElectionParameters
-from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm
+from hunet.systems.social_election.swarm import BROKER, SHORTEST, USER, BrokerSwarm
 
 if TYPE_CHECKING:
     from random import Random
@@ -42,7 +44,9 @@ class RandomBrokerParameters(SocialElectionParameters, frozen=True):
         ]
         | None
     ) = None
-    cycle: Annotated[float, about("length of a cycle; none: a window", unit="s", gt=0)] | None = None
+    cycle: (
+        Annotated[float, about("length of a cycle; none: a window, or matched as the share is", unit="s", gt=0)] | None
+    ) = None
 
 
 class RandomBroker(BrokerSwarm):
@@ -65,11 +69,16 @@ class RandomBroker(BrokerSwarm):
         names = [field.name for field in msgspec.structs.fields(SocialElectionParameters)]
         seen = experiment.trial("social-election", {name: getattr(parameters, name) for name in names})
         if not seen["watched"]:
+            first = parameters.window or SHORTEST
             raise ConfigurationError(
-                f"the contacts end within the first window ({parameters.window:g} s), before social election has a "
+                f"the contacts end within the first window ({first:g} s), before social election has a "
                 "number of brokers to be matched: set share, or a shorter window"
             )
-        return msgspec.structs.replace(parameters, share=seen["duty"] / seen["watched"])
+        share, cycle = seen["duty"] / seen["watched"], parameters.cycle
+        if cycle is None and parameters.window is None and seen["terms"]:
+            # Brokers that are drawn again go on: they serve 1 / (1 - share) cycles in a row.
+            cycle = (1 - share) * seen["duty"] / seen["terms"] or None
+        return msgspec.structs.replace(parameters, share=share, cycle=cycle)
 
     def start(self, now: float) -> None:
         super().start(now)
@@ -78,7 +87,7 @@ class RandomBroker(BrokerSwarm):
     def timer(self, tag: str, now: float) -> None:
         self.become(BROKER if self.rng.random() < self.parameters.share else USER, now)
         self._cycles += 1
-        cycle = self.parameters.cycle or self.parameters.window
+        cycle = self.parameters.cycle or self.shortest
         self.driver.set_timer(tag, self.started + self._cycles * cycle)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:

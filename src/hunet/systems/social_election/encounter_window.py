@@ -27,10 +27,16 @@ if TYPE_CHECKING:
 
 
 class EncounterWindow:
-    """The contacts that are open, and those that ended in the last ``length`` seconds. Time never runs backwards."""
+    """The contacts that are open, and those that ended in the last ``length`` seconds. Time never runs backwards.
 
-    def __init__(self, length: float) -> None:
+    Where fewer than ``people`` were met in that time the window reaches further back, until it has as many: up to
+    ``longest`` seconds.
+    """
+
+    def __init__(self, length: float, people: int = 0, longest: float | None = None) -> None:
         self.length = length
+        self.people = people
+        self.longest = length if longest is None else longest
         self._open: set[Node] = set()
         self._ends: dict[Node, float] = {}
         """When the last encounter with each other peer ended, the oldest first."""
@@ -63,12 +69,17 @@ class EncounterWindow:
             return
         while self._ends:
             peer, time = next(iter(self._ends.items()))
-            self._oldest = time
-            if now - time < self.length:
+            self._oldest, age = time, now - time
+            if age < self.length or (age < self.longest and len(self._open) + len(self._ends) <= self.people):
                 return
             del self._ends[peer]
             self._drop_broker(peer)
             self._peers = None
+
+    def reach(self, now: float) -> float:
+        """How far back the window reaches at present."""
+        oldest = next(iter(self._ends.values()), now)
+        return min(max(now - oldest, self.length), self.longest)
 
     def _drop_broker(self, peer: Node) -> None:
         self._popularities -= len(self._brokers.pop(peer, ()))

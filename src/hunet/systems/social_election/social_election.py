@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from hunet.model import Node, NodeList, Parameters, about
 from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
 from hunet.systems.social_election.encounter_window import EncounterWindow
-from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm, Link, Role, SwarmParameters
+from hunet.systems.social_election.swarm import (
+    BROKER,
+    LONGEST,
+    SHORTEST,
+    USER,
+    BrokerSwarm,
+    Link,
+    Role,
+    SwarmParameters,
+)
 
 if TYPE_CHECKING:
     from random import Random
@@ -19,10 +28,15 @@ _TRY_AGAIN = 1.0
 """Seconds between two coins of a lonely device (the specification's tick)."""
 _ASKS = 10
 """How often a device without a broker asks its neighbours in a window."""
+_PEOPLE = 10
+"""People in a window that follows the pace of meetings, for each broker of the lower bound: with k people in a window
+about 3.5 / k of a crowd are brokers."""
+_POPULARITY = 3600.0
+"""Popularity is then whom a device has met in an hour: windows that all have as many people cannot be compared."""
 
 
 class SocialElectionParameters(SwarmParameters, frozen=True):
-    """Social election's parameters; the defaults are those of section V.B."""
+    """Social election's parameters; bounds and switching are those of section V.B, whose window is 100 s."""
 
     lower_bound: Annotated[
         int, about("who has met fewer brokers appoints some", symbol="lower_bound", source="V.B", ge=0)
@@ -89,9 +103,14 @@ class SocialElection(BrokerSwarm):
 
     def __init__(self, node: Node, parameters: SocialElectionParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
-        self.window = EncounterWindow(parameters.window)
+        self.window = self.company = EncounterWindow(self.shortest)
+        """Whom this device has met: to count brokers by, and for its popularity."""
+        if parameters.window is None:
+            self.window = EncounterWindow(SHORTEST, _PEOPLE * parameters.lower_bound, LONGEST)
+            self.company = EncounterWindow(_POPULARITY)
         self.hellos: dict[Node, Hello] = {}
         self._last_met = 0.0
+        self._decisions = self._too_few = 0
         self._asking = False
         """Whether the timer runs by which a device asks again."""
 
@@ -120,7 +139,7 @@ class SocialElection(BrokerSwarm):
         """The share of the bounds that holds already (section V.D)."""
         if not self.parameters.adaptive_start:
             return 1.0
-        share: float = (now - self.started) / self.parameters.window
+        share: float = (now - self.started) / self.shortest
         return min(1.0, share)
 
     # The contract ---------------------------------------------------------------------------------------------------
@@ -133,12 +152,14 @@ class SocialElection(BrokerSwarm):
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         super().link_up(peer, now)
         self.window.forget(now)
-        return (Hello(self.role, self.window.peers),)
+        self.company.forget(now)
+        return (Hello(self.role, self.company.peers),)
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self.hellos.pop(peer, None)
         self.window.end(peer, now)
+        self.company.end(peer, now)
         self._last_met = now
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -163,9 +184,10 @@ class SocialElection(BrokerSwarm):
         hello = self.hellos.get(peer)
         if hello:
             self.window.record(peer, broker=link.role == BROKER, met=hello.met)
+            if self.company is not self.window:
+                self.company.record(peer, broker=False, met=())
         if self.parameters.ask_again and not self._asking:
-            self._asking = True
-            self.driver.set_timer("ask", now + self.parameters.window / _ASKS)
+            self._expect_to_ask(now)
 
     def become(self, role: Role, now: float) -> None:
         super().become(role, now)
@@ -178,10 +200,20 @@ class SocialElection(BrokerSwarm):
         else:
             self._promote_itself(now)
 
+    def observations(self, now: float) -> dict[str, float]:
+        return {
+            **super().observations(now),
+            "decisions": self._decisions,
+            "too_few": self._too_few,
+            "window": self.window.reach(now),
+        }
+
     # Steps ----------------------------------------------------------------------------------------------------------
 
     def _designate(self, peer: Node, role: Role, now: float) -> None:
         wish = self.designation(role, self.hellos[peer].met, now)
+        self._decisions += 1
+        self._too_few += self.window.broker_count < self.parameters.lower_bound
         self.driver.send(peer, Designation(self.role, wish))
 
     def _ask_again(self, now: float) -> None:
@@ -190,13 +222,18 @@ class SocialElection(BrokerSwarm):
             for peer, link in self.links.items():
                 if link.open:
                     self._designate(peer, link.role, now)
-        self._asking = bool(self.links)
-        if self._asking:
-            self.driver.set_timer("ask", now + self.parameters.window / _ASKS)
+        self._asking = False
+        if self.links:
+            self._expect_to_ask(now)
+
+    def _expect_to_ask(self, now: float) -> None:
+        self._asking = True
+        window = self.window.reach(now) if self.window.broker_count else self.shortest
+        self.driver.set_timer("ask", now + window / _ASKS)
 
     def _promote_itself(self, now: float) -> None:
         """Users who have met nobody for half a window may be ferries between crowds (section IV.A.2)."""
-        lonely = not self.links and now >= self._last_met + self.parameters.window / 2
+        lonely = not self.links and now >= self._last_met + self.shortest / 2
         if lonely and self.window.broker_count < self.parameters.lower_bound:
             self._obey(BROKER, now)
         self._expect_loneliness(now)
@@ -207,4 +244,4 @@ class SocialElection(BrokerSwarm):
 
     def _expect_loneliness(self, now: float) -> None:
         if self.parameters.self_promotion and self.role == USER:
-            self.driver.set_timer("lonely", max(now + _TRY_AGAIN, self._last_met + self.parameters.window / 2))
+            self.driver.set_timer("lonely", max(now + _TRY_AGAIN, self._last_met + self.shortest / 2))

@@ -48,6 +48,9 @@ BROKER: Role = "broker"
 
 TIME_BYTES = 8
 
+SHORTEST, LONGEST = 100.0, 6 * 3600.0
+"""Limits of a window that follows the pace of meetings, in seconds; the shortest is the paper's."""
+
 _DELIVER, _PASS_ON, _LEFT_OVER = 0, 1, 2
 """What goes first: to those who want it; replication, or one's own publications; what is left of a term as broker."""
 
@@ -60,7 +63,19 @@ _NOTHING: Rank = (-3, 0.0, 0.0, 0)
 class SwarmParameters(Parameters, frozen=True):
     """What users and brokers do with messages and subscriptions."""
 
-    window: Annotated[float, about("how long encounters count", symbol="T_w", unit="s", source="V.B", gt=0)] = 100.0
+    window: (
+        Annotated[
+            float,
+            about(
+                "how long encounters count; none: it follows the pace of meetings, from 100 s to 6 h",
+                symbol="T_w",
+                unit="s",
+                source="V.B",
+                gt=0,
+            ),
+        ]
+        | None
+    ) = None
     replication: Annotated[
         Literal["naive", "delegation"],
         about("brokers copy everything, most useful first; or only for an ever higher utility", source="IV.B.2, 3"),
@@ -159,9 +174,12 @@ class BrokerSwarm(Protocol):
         self.links: dict[Node, Link] = {}
         self._under_way: set[int] = set()
         """Messages that are on their way into another's custody: no second broker gets them meanwhile."""
+        self.shortest: float = SHORTEST if parameters.window is None else parameters.window
+        """T_w, or its lower limit where it follows the pace of meetings."""
         self.started = 0.0
         self._role_since = 0.0
         self._duty = 0.0
+        self._terms = 0
         self._sorted_topics: tuple[Topic, ...] | None = None
         self._registered = -inf
         """When a broker registered its own topics with itself."""
@@ -179,8 +197,7 @@ class BrokerSwarm(Protocol):
         """Change the role; neighbours hear of it, and open links go on by the new one."""
         if role == self.role:
             return
-        if self.role == BROKER:
-            self._duty += self._settled_time(now)
+        self._duty, self._terms = self._served(now)
         self.role, self._role_since = role, now
         self.driver.role(role)
         # A user forgets foreign subscriptions and keeps its messages; a broker begins with its own (section IV.B).
@@ -450,17 +467,23 @@ class BrokerSwarm(Protocol):
 
     def _settled_time(self, now: float) -> float:
         """Seconds in the present role, without those of the first window, in which all is still in flux."""
-        first: float = self.started + self.parameters.window
-        return max(0.0, now - max(self._role_since, first))
+        return max(0.0, now - max(self._role_since, self.started + self.shortest))
+
+    def _served(self, now: float) -> tuple[float, int]:
+        """Seconds as a broker so far, without those of the first window, and in how many terms."""
+        settled = self._settled_time(now) if self.role == BROKER else 0.0
+        return self._duty + settled, self._terms + (settled > 0)
 
     def demand(self, message: Message, now: float) -> Demand:
         near = sum([1 << peer for peer, link in self.links.items() if message.topic in link.topics])
         return Demand(near, utility(self.table.matches(message.topic), message.created, now))
 
     def observations(self, now: float) -> dict[str, float]:
+        duty, terms = self._served(now)
         return {
             "score": self._score,
             "brokered": self._brokered,
-            "duty": self._duty + (self._settled_time(now) if self.role == BROKER else 0.0),
-            "watched": max(0.0, now - self.started - self.parameters.window),
+            "duty": duty,
+            "terms": terms,
+            "watched": max(0.0, now - self.started - self.shortest),
         }
