@@ -52,7 +52,10 @@ PROTOCOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "socialcast": ("socialcast", {"period": 2.0, "hysteresis": 0.0}),
     "socialcast-random": ("socialcast-random", {"period": 2.0, "buffer": 4}),
     "socio-aware-overlay": ("socio-aware-overlay", {"threshold": 3.0, "broker_link": "unicast"}),
-    "social-election": ("social-election", {"window": 8.0, "lower_bound": 1, "upper_bound": 1, "buffer": 2}),
+    "social-election": (
+        "social-election",
+        {"window": 8.0, "lower_bound": 1, "upper_bound": 1, "ask_again": False, "buffer": 2},
+    ),
     "social-election, delegation": (
         "social-election",
         {"window": 8.0, "lower_bound": 1, "replication": "delegation", "self_promotion": True},
