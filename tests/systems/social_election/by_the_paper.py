@@ -128,9 +128,7 @@ class SocialElection(Network):
             if self.devices[node].role == "broker":
                 self.devices[node].subscriptions = freshest(registered[node], registered[peer])
         for node, peer in ends:
-            other = self.devices[peer]
-            stored = other.subscriptions if other.role == "broker" else registered[peer]
-            self.told[node, peer] = Told(set(self.wants[peer]), dict(stored), set(other.seen))
+            self.told[node, peer] = Told(set(self.wants[peer]), dict(registered[peer]), set(self.devices[peer].seen))
 
     def subscribe(self, now: float, node: int, topic: str) -> None:
         super().subscribe(now, node, topic)

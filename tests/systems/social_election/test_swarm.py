@@ -164,13 +164,16 @@ def test_vector_6_delegation_sends_for_an_ever_higher_utility() -> None:
 
 
 @pytest.mark.parametrize("author", [0, 1])
-def test_the_next_hop_has_what_it_is_told_in_this_contact(author: int) -> None:
-    """Eq. 2 takes the age of the subscription in the next hop, which has just heard that the author renews its own."""
+def test_the_next_hop_has_what_it_knew_before_this_contact(author: int) -> None:
+    """Eq. 2 takes the age of the subscription in the next hop, not what that hears in this contact."""
     net = swarm("bb", replication="delegation")
     net[author].subscribe("A", at=5)
     net[author].publish("A", at=100)
     net[0].meet(net[1], at=110)
-    assert [node.protocol.buffer.copies[0].mark for node in net.nodes] == [0.1, 0.1]
+    assert net.packets() == []
+    net[0].meet(net[1], at=120)
+    assert net.packets() == [f"{author}->{1 - author} m0"]
+    assert [node.protocol.buffer.copies[0].mark for node in net.nodes] == [pytest.approx(1 / (20 + 10))] * 2
 
 
 def test_delegation_still_delivers() -> None:

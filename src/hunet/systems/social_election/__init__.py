@@ -46,6 +46,7 @@ Where we depart from the paper, and why
   Algorithm 1 alone, one pair in four that stays together never has a broker.
 - Subscriptions are registered at every contact with a broker, and a broker renews its own as often; keyed by their
   text, since nobody asks who registered them.
+- A utility is by the table that the next hop had before the contact: two that have merged their tables have the same.
 - Scores between 0 and 1 come from weighted subscriptions (``hunet.model.matching``); the evaluation has 0 and 1 only.
 - A role that changes during a contact (by the word of a third device) is told to all neighbours at once, and
   counts in their windows.

@@ -149,7 +149,7 @@ class Link:
         self.role: Role = USER
         self.topics: tuple[Topic, ...] = ()
         self.table = _NO_SUBSCRIPTIONS
-        """The subscriptions that it stores, as of when the two exchanged them."""
+        """The subscriptions that it stored before the two exchanged them; of a user, its own."""
         self.seen: MessageSet = 0
         self.told: MessageSet = 0
         """What it has been sent, has sent or has got elsewhere since."""
@@ -283,22 +283,16 @@ class BrokerSwarm(Protocol):
         changed = not link.open or told.role != link.role
         link.open, link.role, link.topics = True, told.role, told.topics
         link.seen = told.seen
-        # A user stores its own subscriptions; a broker, its own, and from now on those that it is told here.
+        if changed:
+            self.met(peer, link, now)
+        # Utilities are by the tables that the two had before they met: each tells its own, and only then takes over the
+        # other's. A message so goes to where a subscription is fresher: back along the way that it came.
+        if promoted or not link.introduced:
+            self._introduce(peer, link, now)
+        link.table = SubscriptionTable(told.subscriptions) if told.subscriptions else _NO_SUBSCRIPTIONS
         if self.role == BROKER:
             self._register_own(now)
             self.table.refresh(told.subscriptions)
-        if not told.subscriptions and told.role == USER:
-            link.table = _NO_SUBSCRIPTIONS
-        elif self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
-            link.table = SubscriptionTable(self.table.times)
-        else:
-            link.table = SubscriptionTable(told.subscriptions)
-            if told.role == BROKER:
-                link.table.refresh(self._own(now))
-        if changed:
-            self.met(peer, link, now)
-        if promoted or not link.introduced:
-            self._introduce(peer, link, now)
         self._exchange(peer, link, now)
 
     # What a neighbour may get ---------------------------------------------------------------------------------------
