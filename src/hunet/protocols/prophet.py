@@ -37,7 +37,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
-from hunet.protocols.contract import ID_BYTES, Control, Demand, Driver, Packet
+from hunet.protocols.capabilities import Demand
+from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
 from hunet.protocols.router import DestinationRouter, Directory, RouterParameters
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ class Prophet(DestinationRouter):
                 self._compare(peer)
                 self.driver.wake(peer)
             else:
-                self.infer(peer, packet.by_node)
                 self._compare(peer)
+                self.infer(peer, packet.by_node)
                 if self.parameters.renew:
                     self._renew(peer)
         else:

@@ -152,7 +152,14 @@ def _size(row: Row) -> float:
 
 def _frozen(measured: Callable[[list[dict[str, Any]]], float]) -> Figure:
     """A figure of the communities that a frozen study took for granted, the largest first."""
-    return lambda row: float(measured(row["name"]["result"]["parameters"]["communities"]))
+    return lambda row: float(measured(_communities(row)))
+
+
+def _communities(row: Row) -> list[dict[str, Any]]:
+    """What a frozen study took for granted: given, or prepared from the trace."""
+    name = row["name"]["result"]
+    found: list[dict[str, Any]] = {**name["parameters"], **name.get("prepared", {})}["communities"]
+    return found
 
 
 FIGURES: dict[str, Figure] = {
