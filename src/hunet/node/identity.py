@@ -41,6 +41,8 @@ from hunet.model import InputError, OutputError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
+PROOF_BYTES = 96
+_PROOF = b"hunet session key 1\0"
 _BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\n?", re.DOTALL)
 
 
@@ -97,14 +99,20 @@ class Identity:
         return self._signing.sign(data)
 
     @property
-    def exchange_key(self) -> bytes:
-        """The private X25519 key, for the session's handshake."""
-        return self._exchange.private_bytes_raw()
+    def exchange_key(self) -> X25519PrivateKey:
+        """The private X25519 key, for Noise."""
+        return self._exchange
 
     @property
-    def exchange_public_key(self) -> bytes:
-        """Its public half."""
-        return self._exchange.public_key().public_bytes_raw()
+    def proof(self) -> bytes:
+        """What tells another end of a Noise handshake whose X25519 key it sees; see :func:`proven_device`."""
+        public = self._exchange.public_key().public_bytes_raw()
+        return device_key(self.device) + self.sign(_PROOF + public)
+
+    def alias(self, purpose: str) -> Identity:
+        """Another identity, always the same for a purpose; nobody without this one's keys can tell whose it is."""
+        signing, exchange = self.secret(f"alias signs: {purpose}"), self.secret(f"alias exchanges: {purpose}")
+        return Identity(Ed25519PrivateKey.from_private_bytes(signing), X25519PrivateKey.from_private_bytes(exchange))
 
     def secret(self, purpose: str) -> bytes:
         """32 secret bytes for a purpose, always the same for this identity: for pseudonyms, for example."""
@@ -118,6 +126,13 @@ def verify(device: str, signature: bytes, data: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def proven_device(proof: bytes, exchange_public_key: bytes) -> str | None:
+    """The device that claims an X25519 key as its own; None unless it has signed that."""
+    device, signature = device_name(proof[:32]), proof[32:]
+    claimed = len(proof) == PROOF_BYTES and verify(device, signature, _PROOF + exchange_public_key)
+    return device if claimed else None
 
 
 def device_name(key: bytes) -> str:
