@@ -169,6 +169,7 @@ class _Device:
             neighbours=_LIMITS,
             again=inf,
             recorder=self._recorder,
+            direct=False,
         )
 
     def _way(self, setting: Setting) -> dict[str, Any]:

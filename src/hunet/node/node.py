@@ -23,7 +23,6 @@ down the number of the delivery that it dealt with last, and starts again ``afte
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import time
@@ -32,17 +31,20 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
-from hunet.model import ConfigurationError, Message, OutputError, from_mapping, matching_score
+from hunet.model import ConfigurationError, Message, MessageSet, OutputError, from_mapping, matching_score, members
 from hunet.node.clock import WEEK, SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
-from hunet.node.device import Delivered, RoleChanged
+from hunet.node.device import Delivered, PrivateArrived, RoleChanged
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
-from hunet.node.driver import AGAIN, Frame, LinkReady, LiveDriver, ReceiptsHeard
+from hunet.node.driver import AGAIN, AnnouncementsHeard, Frame, Handed, LinkReady, LiveDriver, ReceiptsHeard
 from hunet.node.encounters import EncounterLog
+from hunet.node.folder import locked
+from hunet.node.groups import label_of
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
-from hunet.node.publication import Group, Publication, PublicationLimits
+from hunet.node.private import Private
+from hunet.node.publication import Group, Publication, PublicationLimits, is_private
 from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
 
+    from hunet.node.conversations import Letter
     from hunet.node.encounters import HowNoted
     from hunet.node.radio import Radio
     from hunet.protocols import Protocol
@@ -74,7 +77,7 @@ class Node:
     ``encounters`` says how they are noted: by "pseudonyms" that only this device can tell, or all that share the secret
     word of a ``trial``, by "names", or "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in
     one real second. Systems that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is
-    given the protocol and puts a watcher before it.
+    given the protocol and puts a watcher before it. A node that is not ``direct`` can neither write nor be written to.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Node:
         neighbours: NeighbourLimits | None = None,
         again: float = AGAIN,
         recorder: Callable[[Protocol], Protocol] | None = None,
+        direct: bool = True,
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
@@ -116,7 +120,7 @@ class Node:
         self._quotas, self._how_noted, self._trial = quotas, encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
-        self._again, self._recorder = again, recorder
+        self._again, self._recorder, self._direct = again, recorder, direct
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
@@ -131,7 +135,7 @@ class Node:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            stack.enter_context(_only_one(self.folder))
+            stack.enter_context(locked(self.folder))
             self.identity = Identity.load_or_create(self.folder / "key.pem")
             self.book = AddressBook(self.folder / "known.json")
             self._failed = asyncio.get_running_loop().create_future()
@@ -185,6 +189,10 @@ class Node:
         self._deliveries = Deliveries(self._driver)
         self._encounters = EncounterLog(self._store, self.identity, self._how_noted, self._trial)
         self._receipts = ReceiptBook(self._store, self.identity)
+        self._driver.is_hidden = self.book.blocked
+        self._private = Private(self._driver, self.identity, self.book, self._publish, self._direct)
+        self._private.refresh(self._clock())
+        self._private.settle(self._clock())
         self._store.commit()
         self._carry_out()
 
@@ -238,6 +246,7 @@ class Node:
                 if now - cleaned >= _CLEAN_EVERY:
                     cleaned = now
                     self._driver.clean()
+                    self.renew_keys()
         except Exception as error:  # a disk that takes nothing, or a mistake in a protocol: say so, do not limp on
             self._fail(error)
 
@@ -286,17 +295,24 @@ class Node:
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
         said = content.encode() if isinstance(content, str) else content
-        wall, now = self._wall(), self._clock()
-        created = wall if now > wall + WEEK and is_set(wall) else now  # a clock that was far ahead has been put right
-        about: dict[str, Any] = {"created": created, "ttl": ttl, "content_type": kind, "receipts": receipts}
+        about: dict[str, Any] = {"created": self._date(), "ttl": ttl, "content_type": kind, "receipts": receipts}
         if isinstance(topic, Group):
             publication = topic.seal(self.identity, said, **about, limits=self._limits)
         else:
             publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
+        self._publish(publication)
+        return publication
+
+    def _date(self) -> float:
+        """The time of what is published now."""
+        wall, now = self._wall(), self._clock()
+        return wall if now > wall + WEEK and is_set(wall) else now  # a clock that was far ahead has been put right
+
+    def _publish(self, publication: Publication) -> None:
+        """Carry a publication of this device's own."""
         self._driver.publish(publication)  # if this cannot be written nothing has happened
         self._carry_out()
         self._alarm.set()
-        return publication
 
     async def bring(self, publication: Publication) -> bool:
         """Carry a publication that came another way than over a link, in a bundle say; whether it is new here.
@@ -317,28 +333,107 @@ class Node:
         Deliveries up to number ``after`` count as taken.
         """
         self._check_running()
-        name = topic.topic if isinstance(topic, Group) else topic
-        if not name:
-            raise ConfigurationError("a subscription needs a topic")
-        matching_score(name, "")  # weights that cannot be are refused here
+        if isinstance(topic, Group):
+            self.join(topic)
+            return self.listen(topic, after)
+        if not topic or is_private(topic):
+            raise ConfigurationError("a subscription needs a topic, which does not begin with '~'")
+        matching_score(topic, "")  # weights that cannot be are refused here
         with self._watched():
-            self._driver.subscribe(name)
+            self._driver.subscribe(topic)
         return self.listen(topic, after)
 
     def listen(self, topic: str | Group, after: int = 0) -> Subscription:
-        """Messages on a topic that is followed already; none come on one that is not."""
+        """Messages on a topic that is followed already, or of a group; none come on one that is not."""
         self._check_running()
-        return self._deliveries.listen(topic, after)
+        return self._deliveries.listen(label_of(topic.name) if isinstance(topic, Group) else topic, after)
 
     async def unsubscribe(self, topic: str | Group) -> None:
-        """Follow a topic no longer."""
+        """Follow a topic no longer, or leave a group."""
         self._check_running()
+        if isinstance(topic, Group):
+            self.leave(topic.name)
+            return
         with self._watched():
-            self._driver.unsubscribe(topic.topic if isinstance(topic, Group) else topic)
+            self._driver.unsubscribe(topic)
 
     def subscriptions(self) -> list[str]:
-        """The topics that this device follows."""
-        return self._store.subscriptions()
+        """The topics that this device follows; its groups are in :meth:`groups`."""
+        return [topic for topic in self._store.subscriptions() if not is_private(topic)]
+
+    # People and groups ------------------------------------------------------------------------------------------------
+
+    async def send(
+        self, whom: str, content: str | bytes, *, ttl: float = WEEK, content_type: str | None = None
+    ) -> Letter:
+        """Write to somebody (a petname, a key, or the beginning of one); returns when it is on the disk.
+
+        Only that device can read it, and nobody else can tell who wrote it: see ``hunet.node.direct``.
+        """
+        self._check_running()
+        with self._watched():
+            letter = self._private.write(whom, content, self._date(), ttl, content_type)
+        self._tell("direct", device=letter.device)
+        return letter
+
+    def conversation(self, whom: str, most: int = 200) -> list[Letter]:
+        """The latest direct messages with somebody, own and theirs, in order."""
+        return self._private.conversations.with_device(self.book.find(whom), self._clock(), most)
+
+    def conversations(self) -> list[tuple[Letter, int]]:
+        """The last message of each conversation, latest first, and how many of each have not been read."""
+        return self._private.conversations.latest(self._clock())
+
+    def read(self, whom: str) -> None:
+        """Say that all messages of somebody have been seen."""
+        self._private.conversations.read(self.book.find(whom))
+        self._store.commit()
+
+    def forget(self, whom: str) -> None:
+        """Delete the conversation with somebody."""
+        self._private.conversations.forget(self.book.find(whom))
+
+    def safety_number(self, whom: str) -> tuple[str, str]:
+        """The key of somebody, and the digits to compare with what their device shows for this one."""
+        return self._private.safety_number(whom)
+
+    def verify(self, whom: str, same: bool = True) -> str:
+        """Note that the safety numbers were compared and are the same; gives the key."""
+        device = self.book.find(whom)
+        self.book.verify(device, same)
+        return device
+
+    def groups(self) -> dict[str, list[str]]:
+        """The groups of this device, and the other devices that are known to be their members."""
+        return {name: self._private.groups.members(name) for name in self._private.groups.names()}
+
+    def group(self, word: str) -> Group:
+        """The group that a name or an invitation stands for."""
+        return self._private.groups.find(word)
+
+    def join(self, group: Group) -> None:
+        """Belong to a group from now on, until :meth:`leave`, over restarts too."""
+        self._check_running()
+        with self._watched():
+            self._private.join(group, self._date())
+
+    def leave(self, name: str) -> None:
+        """Belong to a group no longer; its keys are deleted."""
+        self._check_running()
+        with self._watched():
+            self._private.leave(name, self._clock())
+
+    def remove_member(self, name: str, whom: str) -> int:
+        """Give a group a new key that somebody does not get; how many others do, as soon as they can be reached."""
+        self._check_running()
+        with self._watched():
+            return self._private.remove_member(name, whom, self._date())
+
+    def renew_keys(self) -> None:
+        """Do what is due by the clock: new prekeys and tags, old ones deleted."""
+        with self._watched():
+            if self._private.refresh(self._clock()):
+                self._tell_announcements()
 
     def receipts(self, publication: str) -> int:
         """How many subscribers have a publication, as far as this node has heard."""
@@ -348,12 +443,15 @@ class Node:
         """Call a device (its key, the beginning of it, or a name that it has) by a name from now on; gives its key."""
         device = self.book.find(whom)
         self.book.name(device, petname)
+        with self._watched():
+            self._private.settle(self._date())  # who is known is told that their messages have come
         return device
 
     async def block(self, whom: str) -> str:
-        """Have nothing more to do with a device; gives its key."""
+        """Have nothing more to do with a device, and show nothing of its author's; gives its key."""
         device = self.book.find(whom)
         self.book.block(device)
+        self._driver.hide(device)
         await self._neighbourhood.drop(device, "blocked")
         return device
 
@@ -423,7 +521,7 @@ class Node:
     ) -> Iterator[Delivery]:
         """Deliveries by number, also those that were taken, for as long as the device has them.
 
-        Those of a private topic stay sealed: only who subscribes with its key can read them.
+        Those of a group can be read as long as this device belongs to it.
         """
         return self._deliveries.by_number(above, below, most, newest)
 
@@ -446,7 +544,7 @@ class Node:
 
     @contextmanager
     def watched_by(self, watcher: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
-        """Tell somebody, at once, of deliveries ("delivery"), links ("link up", "link down") and a new "role"."""
+        """Tell somebody, at once, of a "delivery", "direct" messages, "link up", "link down", and a new "role"."""
         self._watchers.append(watcher)
         try:
             yield
@@ -471,6 +569,15 @@ class Node:
                     self._send(device, data)
                 case LinkReady(device):
                     self._give_receipts(device)
+                    self._give_announcements(device)
+                case Handed(device, messages):
+                    self._handed(device, messages)
+                case AnnouncementsHeard(device, announcements):
+                    if self._private.hear(device, announcements, self._date()):
+                        self._tell_announcements()
+                case PrivateArrived():
+                    self._private.settle(self._date())
+                    self._tell("direct", device=None)
                 case ReceiptsHeard(receipts):
                     if self._receipts.add(receipts):
                         self._spread_receipts()
@@ -499,6 +606,22 @@ class Node:
     def _give_receipts(self, device: str) -> None:
         if device in self._queues:
             for frame in self._receipts.frames_for(device, self._driver.now):
+                self._send(device, frame)
+
+    def _handed(self, device: str, messages: MessageSet) -> None:
+        """A neighbour has messages: of direct ones it is noted who carries them."""
+        for number in members(messages):
+            message = self._driver.messages[number]
+            if is_private(message.topic) and self._private.conversations.handed(message.id, device):
+                self._tell("direct", device=None)
+
+    def _tell_announcements(self) -> None:
+        for device in list(self._queues):
+            self._give_announcements(device)
+
+    def _give_announcements(self, device: str) -> None:
+        if device in self._queues:
+            for frame in self._private.frames_for(device, self._clock()):
                 self._send(device, frame)
 
     # What the neighbourhood tells a node ------------------------------------------------------------------------------
@@ -535,6 +658,7 @@ class Node:
         self._queues.pop(device, None)
         self._senders.pop(device).cancel()
         self._encounters.end(device, self._clock())
+        self._private.announcements.forget(device)
         with self._watched():
             self._driver.link_down(device)
         self._tell("link down", device=device, reason=reason)
@@ -557,22 +681,6 @@ class Node:
             raise
         finally:
             self._alarm.set()
-
-
-@contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
-    """Keep a second node out of a folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigurationError(f"{folder}: a node runs here already; give this one another folder") from None
-        yield
 
 
 def _address(text: str) -> tuple[str, int]:

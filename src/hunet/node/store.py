@@ -20,9 +20,10 @@ import sqlite3
 import time
 import zlib
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import OutputError
+from hunet.node.folder import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,22 @@ _TABLES = {
     "encounters": "number INTEGER PRIMARY KEY, device TEXT NOT NULL, began REAL NOT NULL, ended REAL",
     "signals": "encounter INTEGER PRIMARY KEY, radio TEXT NOT NULL, weakest INTEGER, strongest INTEGER",
     "counters": "name TEXT PRIMARY KEY, value INTEGER NOT NULL",
+    "prekeys": "public BLOB PRIMARY KEY, private BLOB NOT NULL, since REAL NOT NULL, until REAL NOT NULL",
+    "announcements": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT UNIQUE NOT NULL, since REAL NOT NULL, "
+        "until REAL NOT NULL, giver TEXT NOT NULL, encoded BLOB UNIQUE NOT NULL"
+    ),
+    "letters": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, own INTEGER NOT NULL, id BLOB NOT NULL, "
+        "clock INTEGER NOT NULL, sent REAL NOT NULL, at REAL NOT NULL, expires REAL NOT NULL, kind TEXT NOT NULL, "
+        "content BLOB NOT NULL, publication TEXT, arrived REAL, done INTEGER NOT NULL DEFAULT 0, "
+        "UNIQUE (device, own, id)"
+    ),
+    "carriers": "publication TEXT NOT NULL, device TEXT NOT NULL, UNIQUE (publication, device)",
+    "group_keys": (
+        "name TEXT NOT NULL, epoch INTEGER NOT NULL, key BLOB UNIQUE NOT NULL, until REAL, UNIQUE (name, epoch, key)"
+    ),
+    "group_members": "name TEXT NOT NULL, device TEXT NOT NULL, removed INTEGER NOT NULL, UNIQUE (name, device)",
 }
 _ENCOUNTERS = (
     "SELECT device, began, ended, coalesce(radio, 'ip'), weakest, strongest "
@@ -99,6 +116,8 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._name = "the store in memory" if path is None else str(path)
+        if path is not None:
+            make_private(path)
         with self._clear_errors():
             self._sqlite = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
             self._sqlite.execute("PRAGMA journal_mode = WAL")
@@ -253,6 +272,10 @@ class Store:
         row = self._row("SELECT max(number) FROM deliveries")
         return int(row[0]) if row and row[0] is not None else 0
 
+    def forget_deliveries_of(self, author: int) -> None:
+        """What an author wrote was never delivered."""
+        self._write("DELETE FROM deliveries WHERE message IN (SELECT number FROM messages WHERE author = ?)", author)
+
     def is_waiting(self, message: int) -> bool:
         """Whether the application is still to take a message."""
         return self._row("SELECT 1 FROM deliveries WHERE message = ? AND NOT taken", message) is not None
@@ -342,6 +365,25 @@ class Store:
         pages, size = self._row("PRAGMA page_count"), self._row("PRAGMA page_size")
         return int(pages[0]) * int(size[0]) if pages and size else 0
 
+    def execute(self, sql: str, *values: object) -> int:
+        """Write to a table that another module looks after; how many rows it concerned."""
+        return self._write(sql, *values).rowcount
+
+    def select(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """Read from one."""
+        return list(self._rows(sql, *values))
+
+    def erase(self, sql: str, *values: object) -> None:
+        """Delete secrets: on the disk when this returns, and overwritten there, in the write-ahead log too."""
+        with self._clear_errors():
+            self.commit()
+            self._sqlite.execute("PRAGMA secure_delete = ON")
+            try:
+                self._sqlite.execute(sql, values)
+                self._sqlite.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                self._sqlite.execute("PRAGMA secure_delete = OFF")
+
     def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
         with self._clear_errors():
             if not self._sqlite.in_transaction:
@@ -364,7 +406,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if _is_damage(error):
                 if self.path is not None:
-                    _mark(self.path).touch()
+                    make_private(_mark(self.path))
                 raise DamagedError(self._name, error) from None
             self.rollback()
             said = str(error)

@@ -49,11 +49,13 @@ class Acquaintance(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str = ""
     """What the owner of this device calls it."""
     blocked: bool = False
+    verified: bool = False
+    """Whether the owner has compared safety numbers."""
 
     @property
     def stranger(self) -> bool:
         """Whether nothing would be lost by forgetting it."""
-        return not self.name and not self.blocked
+        return not self.name and not self.blocked and not self.verified
 
 
 class AddressBook:
@@ -91,6 +93,7 @@ class AddressBook:
 
     def find(self, word: str) -> str:
         """The device that a petname, a key, or the beginning of a key (6 letters or more) stands for."""
+        word = word.removeprefix("hunet:")  # as it stands in a QR code
         if _is_device(word):
             return word
         found = [device for device, about in self._known.items() if about.name and _sounds(about.name) == _sounds(word)]
@@ -110,6 +113,10 @@ class AddressBook:
     def unblock(self, device: str) -> None:
         """Takes :meth:`block` back."""
         self._set(device, msgspec.structs.replace(self._about(device), blocked=False))
+
+    def verify(self, device: str, same: bool) -> None:
+        """Notes whether safety numbers were compared, and were the same."""
+        self._set(device, msgspec.structs.replace(self._about(device), verified=same))
 
     def blocked(self, device: str) -> bool:
         """Whether this device is not welcome."""
