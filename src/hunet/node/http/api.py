@@ -33,7 +33,9 @@ _INLINE = 64 << 10
 """Longer contents come only if one message is asked for."""
 _SOME = 20
 """Of those who want a message, so many are named."""
-_PAGE = {"/": "index.html", "/style.css": "style.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
+_PAGE = {"/": "index.html"} | {
+    f"/{name}": name for name in ("style.css", "elements.js", "node.js", "page.js", "people.js", "icon.svg")
+}
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
