@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunet.cli.node import HOME, Folder
+from hunet.cli.operation import HOME, Folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

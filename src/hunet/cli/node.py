@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hunet.cli.operation import HOME, Folder, PassphraseFile, passphrase, read_config, set_up_log
 from hunet.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -16,13 +17,8 @@ if TYPE_CHECKING:
     from hunet.node.radio import Radio
 
 _PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
-_PAGE = "Its web page"
+_PAGE, _LOG = "Its web page", "What it says of itself"
 
-Folder = Annotated[
-    Path,
-    typer.Option("--folder", "-d", metavar="DIR", envvar="HUNET_FOLDER", help="The folder of the node."),
-]
-HOME = Path("~/.hunet")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 InGroup = Annotated[
     str | None,
@@ -130,6 +126,24 @@ def node(
         typer.Option("--publish", metavar="TOPIC TEXT", rich_help_panel=_TALK, help="Publish a text."),
     ] = None,
     as_json: AsJson = False,
+    config: Annotated[  # noqa: ARG001 - it is read before the others
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="HUNET_CONFIG",
+            is_eager=True,
+            callback=read_config,
+            help="Options from a TOML file; those given here win.",
+        ),
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", rich_help_panel=_LOG, help="Say whom it meets, and what goes wrong.")
+    ] = False,
+    log_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=_LOG, help="Write a log, for its owner only, of 3 MiB at most."),
+    ] = None,
 ) -> None:
     """Run one device: find others, meet them, and carry publications.
 
@@ -168,7 +182,9 @@ def node(
         quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
         encounters=encounters,  # type: ignore[arg-type]
         trial=trial,
+        passphrase=passphrase(passphrase_file),
     )
+    set_up_log(verbose, log_file)
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))
     asyncio.run(_run(device, subscribe_to or [], say, as_json, (http, http_token), port))
 
@@ -189,13 +205,11 @@ async def _run(
     port: MtcpPort | None,
 ) -> None:
     import asyncio
-    import logging
     import signal
     from contextlib import AsyncExitStack
 
     from hunet.node.http.server import HttpServer
 
-    logging.basicConfig(level=logging.WARNING, format="hunet: %(message)s")
     async with device, HttpServer(device), AsyncExitStack() as stack:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

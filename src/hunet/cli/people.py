@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hunet.cli.node import HOME, AsJson, Folder, answer, running
+from hunet.cli.node import AsJson, answer, running
+from hunet.cli.operation import HOME, Folder
 from hunet.cli.terminal import visible
 
 AsQr = Annotated[bool, typer.Option("--qr", help="Show it as a QR code as well.")]

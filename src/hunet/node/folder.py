@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PATTERNS = ("lock", "key.pem", "known.json", "hunet.db*", "http-token", "hunet.log*")
+PATTERNS = ("lock", "vault", "key.pem", "known.json", "hunet.db*", "http-token", "hunet.log*")
 """What a node writes, beside its socket."""
 
 
@@ -31,7 +31,7 @@ def locked(folder: Path) -> Iterator[None]:
             if path.name != "key.pem":  # one that others could read is refused: it may be known to somebody
                 path.chmod(0o600)
         make_private(folder / "lock")
-        lock = (folder / "lock").open("w")
+        lock = (folder / "lock").open("r+")
     except OSError as error:
         raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
     with lock:
@@ -39,6 +39,9 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ConfigurationError(f"{folder}: a node runs here already; stop it, or take another folder") from None
+        lock.truncate()
+        lock.write(f"{os.getpid()}\n")  # for who has to end it: see backup.wipe
+        lock.flush()
         yield
 
 

@@ -49,6 +49,7 @@ from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
+from hunet.node.vault import Vault
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Node:
     ``encounters`` says how they are noted: by "pseudonyms" that only this device can tell, or all that share the secret
     word of a ``trial``, by "names", or "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in
     one real second. Systems that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is
-    given the protocol and puts a watcher before it. A node that is not ``direct`` can neither write nor be written to.
+    given the protocol and puts a watcher before it. A node that is not ``direct`` can neither write to people nor be
+    written to. With a ``passphrase`` its folder is encrypted (extra ``hunet[sealed]``).
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Node:
         again: float = AGAIN,
         recorder: Callable[[Protocol], Protocol] | None = None,
         direct: bool = True,
+        passphrase: str | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
@@ -121,6 +124,7 @@ class Node:
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
         self._again, self._recorder, self._direct = again, recorder, direct
+        self._passphrase = passphrase
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
@@ -136,8 +140,9 @@ class Node:
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             stack.enter_context(locked(self.folder))
-            self.identity = Identity.load_or_create(self.folder / "key.pem")
-            self.book = AddressBook(self.folder / "known.json")
+            self._vault = Vault.open(self.folder, self._passphrase)
+            self.identity = Identity.load_or_create(self.folder / "key.pem", self._vault)
+            self.book = AddressBook(self.folder / "known.json", self._vault)
             self._failed = asyncio.get_running_loop().create_future()
             self._load()
             stack.callback(self._close_store)
@@ -173,8 +178,8 @@ class Node:
             _log.warning("%s", error)
 
     def _load(self) -> None:
-        path = self.folder / "hunet.db"
-        self._store, problem = open_store(path)
+        path, key = self.folder / "hunet.db", self._vault.key if self._vault else None
+        self._store, problem = open_store(path, key)
         known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
         trusted = known if known < wall + WEEK or not is_set(wall) else 0.0
         self._clock = SteadyClock(self._wall, since=trusted, pace=self._pace)
@@ -182,7 +187,7 @@ class Node:
             self._driver = self._make_driver()
         except DamagedError:
             self._store.abandon()
-            self._store, problem = open_store(path)
+            self._store, problem = open_store(path, key)
             self._driver = self._make_driver()
         if problem:
             _log.warning("%s", problem)

@@ -19,6 +19,7 @@ from hunet.node.gateway import Gateway
 from hunet.node.http import records
 from hunet.node.http.events import EventLog
 from hunet.node.http.guard import Refusal
+from hunet.node.http.metrics import CONTENT_TYPE, metrics
 from hunet.node.http.people import PeopleApi
 from hunet.node.http.routes import Asked, Query, Route, decoded, openapi
 from hunet.node.publication import PublicationLimits
@@ -117,6 +118,7 @@ class Api:
                 other="text/event-stream",
                 waits=True,
             ),
+            Route("GET", "/metrics", "Its counters, for Prometheus.", self._metrics, None, other=CONTENT_TYPE),
             Route("GET", "/openapi.json", "This.", self._document, None, open=True, other="application/openapi+json"),
             *[
                 Route("GET", path, "The page.", self._file, None, open=True, other=_TYPES[name.rpartition(".")[2]])
@@ -233,6 +235,9 @@ class Api:
     async def _document(self, _: Asked) -> web.Response:
         document = msgspec.json.encode(openapi(self.routes))
         return web.Response(body=document, content_type="application/openapi+json")
+
+    async def _metrics(self, _: Asked) -> web.Response:
+        return web.Response(text=metrics(self._node.status()), content_type=CONTENT_TYPE, charset="utf-8")
 
     async def _file(self, asked: Asked) -> web.Response:
         name = _PAGE[asked.request.path]
