@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tarfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ import typer
 from typer.testing import CliRunner
 
 from hunet.cli import operation
+from hunet.cli.node import node
 from hunet.model import ConfigurationError, InputError
 from hunet.node import backup as room
 from hunet.node.http.metrics import metrics
@@ -188,6 +190,8 @@ def test_a_wiped_node_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "bob").iterdir()] == ["letter.txt"]  # it is not ours
 
 
+NODE = typer.Typer()
+NODE.command()(node)
 APP = typer.Typer()
 for command in (operation.backup, operation.restore, operation.wipe):
     APP.command()(command)
@@ -238,7 +242,7 @@ def test_a_configuration_file(tmp_path: Path) -> None:
     app = typer.Typer()
 
     @app.command()
-    def node(
+    def some(
         config: Annotated[Path | None, typer.Option(is_eager=True, callback=operation.read_config)] = None,
         protocol: str = "b-sub",
         settings: Annotated[list[str] | None, typer.Option("--set")] = None,
@@ -255,6 +259,19 @@ def test_a_configuration_file(tmp_path: Path) -> None:
         file.write_text(text)
         assert problem in str(CliRunner().invoke(app, ["--config", str(file)]).exception)
     assert "cannot be read" in str(CliRunner().invoke(app, ["--config", str(tmp_path / "none")]).exception)
+
+
+def test_the_example_of_a_configuration_names_options_that_there_are(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "deploy" / "node.toml"
+    text = re.sub(r"^# (?=[a-z-]+ = )", "", example.read_text(), flags=re.MULTILINE)
+    command = typer.main.get_command(NODE)
+    context = typer.Context(command)
+    given = tomllib.loads(text)
+    assert len(given) > 8
+    (tmp_path / "all.toml").write_text(text)
+    operation.read_config(context, tmp_path / "all.toml")
+    assert context.default_map is not None
+    assert sorted(context.default_map.values(), key=str) == sorted(given.values(), key=str)
 
 
 def test_passphrases_come_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
