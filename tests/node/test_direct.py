@@ -405,6 +405,18 @@ def test_keys_are_renewed_while_nodes_are_linked(tmp_path: Path) -> None:
     play(scene())
 
 
+def test_who_announces_a_worthless_key_gets_nothing_and_stops_nobody(tmp_path: Path) -> None:
+    async def scene() -> None:
+        worthless, good = Announcement.signed(EVE, bytes(32), NOW, NOW + KEPT), announced()[1]
+        async with device(tmp_path, "ann", protocol="push", clock=lambda: NOW) as ann:
+            for whom, announcement in ((EVE, worthless), (BOB, good)):
+                ann._private.announcements.add(announcement, "somebody", NOW)
+                await ann.send(whom.device, "hello")
+            assert [one["topic"] for one in ann.carried()] == [good.topic]
+
+    play(scene())
+
+
 def test_whom_one_cannot_write_to(tmp_path: Path) -> None:
     async def scene() -> None:
         async with device(tmp_path, "ann") as ann:

@@ -188,7 +188,7 @@ class Conversations:
     def _of_strangers(self, device: str) -> int:
         """Messages of those to whom the owner has never written; in one's own conversation all count."""
         sql = (
-            "SELECT count(*) FROM letters a WHERE NOT own AND (device = ? OR NOT EXISTS "
+            "SELECT count(*) FROM letters a WHERE NOT own AND kind <> '' AND (device = ? OR NOT EXISTS "
             "(SELECT 1 FROM letters b WHERE b.device = a.device AND b.own))"
         )
         return int(self._store.select(sql, device)[0][0])

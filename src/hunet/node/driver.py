@@ -148,7 +148,9 @@ class LiveDriver(Device):
     def hide(self, author: str) -> None:
         """The application gets nothing of an author any more, nor what is waiting or was shown."""
         with self._event():
-            self.store.forget_deliveries_of(self.holdings.number_of(author))
+            for number, name in self.holdings.names.items():
+                if name == author:
+                    self.store.forget_deliveries_of(number)
             self._durable = True
 
     def take(self, delivery: int) -> None:

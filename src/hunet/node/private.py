@@ -50,7 +50,7 @@ class Private:
         self._prekeys = Prekeys(driver.store, identity)
         self.announcements = AnnouncementBook(driver.store, identity.device, self.knows)
         self._inboxes = self._prekeys.topics()
-        self._rekeyed = False
+        self._rekeyed = self._settling = False
         driver.private = self
 
     # What to follow ---------------------------------------------------------------------------------------------------
@@ -127,6 +127,19 @@ class Private:
 
     def settle(self, now: float) -> None:
         """Send what can be sent: messages that waited for a key, and answers that messages have come."""
+        if self._settling:  # something has come while it was sending: it looks again when it is done
+            return
+        self._settling = True
+        try:
+            while self._send_all(now):
+                pass
+        finally:
+            self._settling = False
+        self._driver.store.commit()
+
+    def _send_all(self, now: float) -> bool:
+        """Whether something was sent: then there may be more."""
+        sent = False
         if self._rekeyed:
             self._rekeyed = False
             self.refresh(now)
@@ -135,6 +148,7 @@ class Private:
             if letter.content_type == REKEY:
                 kind, about = "rekey", wire.decode(letter.content)
             said = self._send(letter.device, kind, now, letter.id, letter.expires - now, **about, sent=letter.sent)
+            sent = sent or said is not None
             if said is not None and kind == "rekey":
                 self.conversations.drop(letter.number)
             elif said is not None:
@@ -142,18 +156,22 @@ class Private:
         for device, ids in self.conversations.unanswered().items():
             if self.knows(device) and self._send(device, "arrived", now, ids=ids[:_MOST_IDS]) is not None:
                 self.conversations.answered(device, ids[:_MOST_IDS], now)
-        self._driver.store.commit()
+                sent = True
+        return sent
 
     def _send(
         self, device: str, kind: str, now: float, id_: bytes = b"", ttl: float = WEEK, **inside: Any
     ) -> Publication | None:
-        """Seal something to a device and publish it; None if no key of it is known."""
+        """Seal something to a device and publish it; None if no key of it is known, or a worthless one."""
         announcement = self.announcements.of(device, now)
         if announcement is None:
             return None
         own = self._prekeys.announcement().to_bytes()
         whole = {"kind": kind, "id": id_ or os.urandom(16), "announcement": own, **inside}
-        publication = seal(self._identity, announcement, whole, now, ttl)
+        try:
+            publication = seal(self._identity, announcement, whole, now, ttl)
+        except PeerError:
+            return None
         self._publish(publication)
         return publication
 
