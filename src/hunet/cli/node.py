@@ -94,7 +94,10 @@ def node(
         ),
     ] = None,
     quota: Annotated[
-        int, typer.Option(metavar="MB", rich_help_panel=_KEEPS, help="How much it carries for others.", min=1)
+        int,
+        typer.Option(
+            metavar="MB", rich_help_panel=_KEEPS, help="How much it carries, own publications included.", min=1
+        ),
     ] = 512,
     encounters: Annotated[
         str,
@@ -153,7 +156,6 @@ def node(
         raise ConfigurationError(f"--encounters {encounters}: write pseudonyms, names or off")
     if not ip and not bluetooth:
         raise ConfigurationError("--no-ip leaves no way to meet anybody: add --bluetooth")
-    whole = quota << 20
     device = Node(
         folder.expanduser(),
         protocol,
@@ -163,7 +165,7 @@ def node(
         peers=peer or (),
         discoveries=[Beacons(interface)] if beacons and ip else [],
         radios=[_bluetooth(adapter, scan)] if bluetooth else [],
-        quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
+        quotas=Quotas(quota << 20),
         encounters=encounters,  # type: ignore[arg-type]
         trial=trial,
     )

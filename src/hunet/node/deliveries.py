@@ -92,6 +92,11 @@ class Deliveries:
         self._subscriptions: list[Subscription] = []
         self.ended = False
 
+    def go_on_with(self, driver: LiveDriver) -> None:
+        """The protocol has begun anew, with the same store."""
+        self._driver = driver
+        self.wake()
+
     def listen(self, topic: str | Group, after: int) -> Subscription:
         """Messages on a topic; those up to number ``after`` count as taken."""
         name, group = (topic.topic, topic) if isinstance(topic, Group) else (topic, None)

@@ -78,6 +78,7 @@ class LiveDriver(Device):
         clock: Callable[[], float],
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
+        friends: Callable[[str], bool] = lambda _: False,
         room: int = _ROOM,
         again: float = AGAIN,
     ) -> None:
@@ -86,7 +87,10 @@ class LiveDriver(Device):
         self._outbox: list[Frame] = []
         self._output: list[Output] = []
         self._woken: list[str] = []
-        super().__init__(device, kind, parameters, store, rng=rng, clock=clock, quotas=quotas, limits=limits)
+        super().__init__(
+            device, kind, parameters, store, rng=rng, clock=clock, quotas=quotas, limits=limits, friends=friends
+        )
+        self.holdings.linked = self.links
         self._packets = Packets(self.holdings, store, self.limits)
         self._load()
         self._durable = True
@@ -100,11 +104,11 @@ class LiveDriver(Device):
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
-            if author == self.holdings.node:
+            if publication.author == self.device:
                 self.holdings.check_room(len(encoded))
-            self.holdings.commit()
-            message = self.holdings.add(publication, len(encoded), author)
+            message = self.holdings.add(
+                publication, len(encoded)
+            )  # others' count towards the quotas, as their authors'
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
@@ -119,6 +123,7 @@ class LiveDriver(Device):
                 self._news += 1
                 self.store.subscribe(topic, self.now)
                 self.protocol.subscribe(topic, self.now)
+                self.weigh_again()
                 self._durable = True
 
     def unsubscribe(self, topic: Topic) -> None:
@@ -128,13 +133,16 @@ class LiveDriver(Device):
                 self._news += 1
                 self.store.unsubscribe(topic)
                 self.protocol.unsubscribe(topic, self.now)
+                self.weigh_again()
                 self._durable = True
 
     def take(self, delivery: int) -> None:
         """The application has taken a delivery, and never gets it again."""
         message = self.store.take(delivery)
-        if message is not None and not self.holdings.holds(message):
-            self.store.drop_content(message)
+        if message is not None:
+            self.holdings.taken(message)
+            if not self.holdings.holds(message):
+                self.store.drop_content(message)
         self.holdings.commit()
 
     # Events: time -----------------------------------------------------------------------------------------------------
@@ -206,7 +214,7 @@ class LiveDriver(Device):
     def _hear_of_contact(self, link: Link, said: dict[str, Any]) -> None:
         match said:
             case {"t": "greet", "version": int(frames), "protocol": str(name), "packets": list(packets)}:
-                self._greeted(link, frames, name, packets)
+                self._greeted(link, frames, name, packets, said.get("time"))
             case {"t": str()} if link.mute:
                 pass
             case {"t": "ready", "awake": bool(awake)} if not link.ready:
@@ -219,7 +227,7 @@ class LiveDriver(Device):
             case {"t": "data", "number": int(number), "packet": dict(plain), "publications": list(publications)}:
                 self._take_in(link, number, plain, publications)
             case {"t": "ack", "number": int(number), "awake": bool(awake)} if link.packet and number == link.sequence:
-                self._acknowledged(link, awake)
+                self._acknowledged(link, awake, said.get("taken") is not False)
             case {"t": "turn", "awake": bool(awake)} if link.ready and not link.holds_turn:
                 link.holds_turn, link.awake[False] = True, awake
                 self._move(link)
@@ -243,7 +251,7 @@ class LiveDriver(Device):
     def _begin_contact(self, device: str, contact: int) -> Link:
         link = self.links[device] = Link(device, self.holdings.number_of(device), contact, self.now, self._news)
         packets = [self._packets.plain(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
-        self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets)
+        self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets, time=self._clock())
         return link
 
     def _end_contact(self, link: Link) -> None:
@@ -262,9 +270,11 @@ class LiveDriver(Device):
             if link.settled and link.news < self._news and not link.mute:
                 yield link.began + self._again, link
 
-    def _greeted(self, link: Link, frames: int, name: str, packets: list[Any]) -> None:
+    def _greeted(self, link: Link, frames: int, name: str, packets: list[Any], time: Any) -> None:
         if link.greeted or len(packets) > _MOST_PACKETS:
             raise PeerError("a greeting that makes no sense here")
+        if isinstance(time, float):
+            link.skew = time - self._clock()
         if frames != _FRAME or not self._understands(name):
             link.mute = True
             self.count("other protocol")
@@ -335,27 +345,36 @@ class LiveDriver(Device):
         link.holds_turn = False
         self._frame(link, "turn", awake=self._tell(link))
 
-    def _acknowledged(self, link: Link, awake: bool) -> None:
+    def _acknowledged(self, link: Link, awake: bool, taken: bool) -> None:
         packet, link.packet = link.packet, None
         assert packet is not None
         link.awake[False] = awake
-        self.protocol.sent(link.node, packet, True, self.now)
-        self.count("sent", packet.messages.bit_count())
+        self.protocol.sent(link.node, packet, taken, self.now)
+        self.count("sent" if taken else "not taken", packet.messages.bit_count())
         if awake:
             self._pass_turn(link)
         else:
             self._move(link)
 
     def _take_in(self, link: Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
-        if not link.ready or link.holds_turn:
-            raise PeerError("data out of turn")
+        if not link.ready or link.holds_turn or len(publications) > _ROOM:
+            raise PeerError("data out of turn, or too much of it")
         packet = self._packets.read_data(plain, publications, link.node, self.now)
         if packet is not None:
             self._show(link, packet)
             self.holdings.keep_arrived()
             self._keep_quotas()
         self._durable = True
-        self._frame(link, "ack", number=number, awake=self._tell(link))
+        # A sender who hands its only copy over must keep it if the clocks of the two disagree on its age.
+        taken = packet is not None and packet.messages.bit_count() == len(publications)
+        self._frame(link, "ack", number=number, awake=self._tell(link), taken=taken)
+
+    def skew(self) -> float | None:
+        """By how much the clocks of all neighbours are ahead of this one, if none agrees with it."""
+        skews = sorted(link.skew for link in self.links.values() if link.skew is not None)
+        if not skews or min(map(abs, skews)) <= self.limits.clock_skew:
+            return None
+        return skews[len(skews) // 2]
 
     def _show(self, link: Link, packet: Packet) -> None:
         self.protocol.check(packet)

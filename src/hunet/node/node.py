@@ -32,8 +32,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
-from hunet.model import ConfigurationError, Message, OutputError, from_mapping, matching_score
-from hunet.node.clock import WEEK, SteadyClock, is_set
+from hunet.model import ConfigurationError, Message, OutputError, Parameters, matching_score
+from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
 from hunet.node.device import Delivered, RoleChanged
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
@@ -42,6 +42,7 @@ from hunet.node.encounters import EncounterLog
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
+from hunet.node.parameters import live_parameters
 from hunet.node.publication import Group, Publication, PublicationLimits
 from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
@@ -68,7 +69,8 @@ _CLEAN_EVERY = 3600.0
 class Node:
     """A device; ``async with Node(folder) as node`` runs it.
 
-    ``protocol`` is one of ``hunet protocols``, with its ``parameters``. ``listen`` is the address at which others
+    ``protocol`` is one of ``hunet protocols``, with its ``parameters``; a record of them is used as it is, limits of
+    messages and all, as simulations do. ``listen`` is the address at which others
     connect ("" for all, port 0 for any), or None: no IP. Devices are found by beacons on the local network unless
     ``beacons`` is False, at ``peers`` ("host:port"), by further ``discoveries``, and by ``radios`` (Bluetooth).
     ``encounters`` says how they are noted: by "pseudonyms" that only this device can tell, or all that share the secret
@@ -81,7 +83,7 @@ class Node:
         self,
         folder: Path | str,
         protocol: str = "b-sub",
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | Parameters | None = None,
         *,
         listen: str | None = ":0",
         beacons: bool = True,
@@ -101,8 +103,12 @@ class Node:
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
-        kind = protocol_class(protocol)
-        self._kind, self._parameters = kind, from_mapping(kind.Parameters, parameters or {})
+        self._kind, self._quotas = protocol_class(protocol), quotas or Quotas()
+        self._parameters = (
+            parameters
+            if isinstance(parameters, Parameters)
+            else live_parameters(self._kind, parameters or {}, self._quotas.total)
+        )
         self._listen = None if listen is None else _address(listen)
         self._radios = list(radios)
         self._ways = [
@@ -113,7 +119,7 @@ class Node:
         ]
         if self._listen is None and (peers or discoveries):
             raise ConfigurationError("without IP no peers can be dialled: leave them out, or give an address to listen")
-        self._quotas, self._how_noted, self._trial = quotas, encounters, trial
+        self._how_noted, self._trial = encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
         self._again, self._recorder = again, recorder
@@ -125,6 +131,7 @@ class Node:
         self._watchers: list[Callable[[str, dict[str, Any]], None]] = []
         self._alarm = asyncio.Event()
         self._failed: asyncio.Future[None] | None = None
+        self._skew: float | None = None
         self.running = False
 
     # Starting and stopping --------------------------------------------------------------------------------------------
@@ -171,9 +178,6 @@ class Node:
     def _load(self) -> None:
         path = self.folder / "hunet.db"
         self._store, problem = open_store(path)
-        known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
-        trusted = known if known < wall + WEEK or not is_set(wall) else 0.0
-        self._clock = SteadyClock(self._wall, since=trusted, pace=self._pace)
         try:
             self._driver = self._make_driver()
         except DamagedError:
@@ -189,6 +193,9 @@ class Node:
         self._carry_out()
 
     def _make_driver(self) -> LiveDriver:
+        known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
+        trusted = known if known < wall + self._limits.clock_skew or not is_set(wall) else 0.0
+        self._clock = SteadyClock(self._wall, since=trusted, pace=self._pace)
         driver = LiveDriver(
             self.identity.device,
             self._kind,
@@ -198,6 +205,7 @@ class Node:
             clock=self._clock,
             quotas=self._quotas,
             limits=self._limits,
+            friends=self.book.named,
             again=self._again,
         )
         if self._recorder:
@@ -222,6 +230,11 @@ class Node:
         saved = cleaned = time.monotonic()
         try:
             while True:
+                if self._clock.behind() > self._limits.clock_skew and is_set(self._wall()):
+                    await self._begin_anew()
+                if self._clock.leapt() > self._limits.clock_skew:
+                    cleaned = time.monotonic()  # if it is wrong, there is time to put it right
+                self._look_at_clocks()
                 at = self._driver.next_timer()
                 wait = _SAVE_EVERY if at is None else min(_SAVE_EVERY, max(0.0, (at - self._clock()) / self._pace))
                 self._alarm.clear()
@@ -240,6 +253,21 @@ class Node:
                     self._driver.clean()
         except Exception as error:  # a disk that takes nothing, or a mistake in a protocol: say so, do not limp on
             self._fail(error)
+
+    async def _begin_anew(self) -> None:
+        """The clock was ahead and has been put right: protocols know no way back, so this one begins anew."""
+        _log.warning("the clock has gone back by %.0f s; starting afresh", self._clock.behind())
+        for device in list(self._driver.links):
+            await self._neighbourhood.drop(device, "clock")
+        self._driver = self._make_driver()
+        self._deliveries.go_on_with(self._driver)
+        self._carry_out()
+
+    def _look_at_clocks(self) -> None:
+        skew, before = self._driver.skew(), self._skew
+        self._skew = skew
+        if skew is not None and before is None:
+            _log.warning("%s", _about_clock(skew))
 
     def _save(self) -> None:
         try:
@@ -286,8 +314,8 @@ class Node:
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
         said = content.encode() if isinstance(content, str) else content
-        wall, now = self._wall(), self._clock()
-        created = wall if now > wall + WEEK and is_set(wall) else now  # a clock that was far ahead has been put right
+        wall = self._wall()
+        created = wall if is_set(wall) else self._clock()
         about: dict[str, Any] = {"created": created, "ttl": ttl, "content_type": kind, "receipts": receipts}
         if isinstance(topic, Group):
             publication = topic.seal(self.identity, said, **about, limits=self._limits)
@@ -348,6 +376,7 @@ class Node:
         """Call a device (its key, the beginning of it, or a name that it has) by a name from now on; gives its key."""
         device = self.book.find(whom)
         self.book.name(device, petname)
+        self._driver.weigh_again()
         return device
 
     async def block(self, whom: str) -> str:
@@ -399,6 +428,7 @@ class Node:
             "held_bytes": holdings.held_bytes,
             "waiting": sum(1 for _ in self._store.waiting()),
             "disk_bytes": self._store.bytes_on_disk(),
+            "clock": "" if self._skew is None else _about_clock(self._skew),
             "radios": {radio.name: radio.status() for radio in self._radios},
             "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
         }
@@ -573,6 +603,11 @@ def _only_one(folder: Path) -> Iterator[None]:
         except OSError:
             raise ConfigurationError(f"{folder}: a node runs here already; give this one another folder") from None
         yield
+
+
+def _about_clock(skew: float) -> str:
+    direction = "behind" if skew > 0 else "ahead of"
+    return f"this clock is {abs(skew):.0f} s {direction} those of all neighbours: set it, or publications are refused"
 
 
 def _address(text: str) -> tuple[str, int]:

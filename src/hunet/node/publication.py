@@ -77,7 +77,7 @@ class PublicationLimits(msgspec.Struct, frozen=True):
     topic_bytes: int = 256
     content_type_bytes: int = 128
     longest_ttl: float = 366 * 86400.0
-    clock_skew: float = 300.0
+    clock_skew: float = 900.0
     """How far ahead of ours another device's clock may be, in seconds."""
 
     @property

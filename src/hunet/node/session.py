@@ -204,6 +204,8 @@ async def _handshake(
     initiator: bool,
     limits: SessionLimits,
 ) -> Session:
+    # Nothing is computed for somebody who has not said anything.
+    first = None if initiator else await _read_message(reader, None, "cut off", longest=256)
     noise = NoiseConnection.from_name(_NOISE)
     noise.set_prologue(_PROLOGUE)
     noise.set_keypair_from_private_bytes(Keypair.STATIC, identity.exchange_key)
@@ -220,8 +222,9 @@ async def _handshake(
         writer.write(_LENGTH.pack(len(message)) + message)
         await writer.drain()
 
-    async def hear() -> bytes:
-        message = await _read_message(reader, None, "cut off", longest=256)
+    async def hear(message: bytes | None = None) -> bytes:
+        if message is None:
+            message = await _read_message(reader, None, "cut off", longest=256)
         try:
             return bytes(noise.read_message(message))
         except (NoiseValueError, InvalidTag, ValueError):
@@ -233,7 +236,7 @@ async def _handshake(
         device = _proven(claim, state.rs.public_bytes)
         await say(proof)
     else:
-        await hear()
+        await hear(first)
         await say(proof)
         claim = await hear()
         device = _proven(claim, state.rs.public_bytes)

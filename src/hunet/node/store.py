@@ -32,6 +32,7 @@ _VERSION = 1
 _TABLES = {
     "facts": "name TEXT PRIMARY KEY, value BLOB",
     "devices": "number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL",
+    "authors": "number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL",
     "messages": (
         "number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, topic TEXT NOT NULL, author INTEGER NOT NULL, "
         "created REAL NOT NULL, ttl REAL NOT NULL, size INTEGER NOT NULL, giver INTEGER NOT NULL"
@@ -170,8 +171,16 @@ class Store:
         return list(self._rows("SELECT number, name FROM devices ORDER BY number"))
 
     def add_device(self, number: int, name: str) -> None:
-        """Number a device for good."""
-        self._write("INSERT OR IGNORE INTO devices VALUES (?, ?)", number, name)
+        """Number a device; another one that had the number is forgotten."""
+        self._write("INSERT OR REPLACE INTO devices VALUES (?, ?)", number, name)
+
+    def authors(self) -> list[tuple[int, str]]:
+        """Every author who has a number and is no device with one, in order."""
+        return list(self._rows("SELECT number, name FROM authors ORDER BY number"))
+
+    def add_author(self, number: int, name: str) -> None:
+        """Number an author, until the last message by it is forgotten."""
+        self._write("INSERT OR IGNORE INTO authors VALUES (?, ?)", number, name)
 
     # Messages -------------------------------------------------------------------------------------------------------
 
@@ -192,9 +201,9 @@ class Store:
         row = self._row("SELECT content, checksum FROM contents WHERE number = ?", number)
         return bytes(row[0]) if row is not None and zlib.crc32(row[0]) == row[1] else None
 
-    def kept(self, since: int = 0) -> Iterator[int]:
-        """The numbers, from one on, of the messages whose contents are here."""
-        return (row[0] for row in self._rows("SELECT number FROM contents WHERE number >= ? ORDER BY number", since))
+    def kept(self) -> Iterator[int]:
+        """The numbers of the messages whose contents are here."""
+        return (row[0] for row in self._rows("SELECT number FROM contents ORDER BY number"))
 
     def drop_content(self, number: int) -> None:
         """Let go of a content, unless the application is still to get it."""
@@ -204,15 +213,16 @@ class Store:
             number,
         )
 
-    def forget_before(self, time: float) -> None:
-        """Forget what was out of date by a time, but for deliveries that nobody has taken."""
+    def forget_before(self, time: float, but_by: int = -1) -> None:
+        """Forget what was out of date by a time, but for deliveries that nobody has taken, and for an author's."""
         stale = (
-            "SELECT number FROM messages WHERE created + ttl < ? AND NOT EXISTS "
+            "SELECT number FROM messages WHERE created + ttl < ? AND author <> ? AND NOT EXISTS "
             "(SELECT 1 FROM deliveries WHERE message = messages.number AND NOT taken)"
         )
         for table, column in (("contents", "number"), ("deliveries", "message"), ("messages", "number")):
-            self._write(f"DELETE FROM {table} WHERE {column} IN ({stale})", time)
+            self._write(f"DELETE FROM {table} WHERE {column} IN ({stale})", time, but_by)
         self._write("DELETE FROM receipts WHERE expires < ?", time)
+        self._write("DELETE FROM authors WHERE number NOT IN (SELECT author FROM messages)")
 
     # Subscriptions and deliveries -----------------------------------------------------------------------------------
 
@@ -264,6 +274,11 @@ class Store:
             return None
         self._write("UPDATE deliveries SET taken = 1 WHERE number = ?", number)
         return int(row[0])
+
+    def give_up(self, message: int) -> None:
+        """There is no room for a message any more: the application does not get it."""
+        self._write("UPDATE deliveries SET taken = 1 WHERE message = ?", message)
+        self.drop_content(message)
 
     # Receipts -------------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,9 @@ class Status(msgspec.Struct, frozen=True):
     held_bytes: Annotated[int, Meta(ge=0)]
     waiting: Annotated[int, Meta(description="Deliveries that nobody has taken.", ge=0)]
     disk_bytes: Annotated[int, Meta(ge=0)]
+    clock: Annotated[
+        str, Meta(description="What is wrong with the clock, by those of all neighbours; empty if nothing.")
+    ]
     radios: Annotated[
         dict[str, dict[str, int | float]],
         Meta(description="What radios other than IP have done since the start."),
