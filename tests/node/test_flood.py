@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -23,7 +24,9 @@ QUOTA = 100_000
 class Person:
     """A driver with a key of its own; ``meet`` lets two exchange all that they have, in memory."""
 
-    def __init__(self, protocol: str = "push", quota: int = QUOTA, **given: Any) -> None:
+    def __init__(
+        self, protocol: str = "push", quota: int = QUOTA, clock: Callable[[], float] = lambda: 100.0, **given: Any
+    ) -> None:
         self.identity, kind = Identity.new(), protocol_class(protocol)
         self.driver = LiveDriver(
             self.identity.device,
@@ -31,7 +34,7 @@ class Person:
             live_parameters(kind, {}, quota),
             Store(),
             rng=Random(1),
-            clock=lambda: 100.0,
+            clock=clock,
             quotas=Quotas(quota),
             **given,
         )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import re
 import subprocess
 import sys
@@ -177,25 +175,6 @@ def test_a_full_disk_refuses_a_publication_and_nothing_else(tmp_path: Path) -> N
             messages = bob.subscribe("news")
             assert {(await anext(messages)).id, (await anext(messages)).id} == {safe.id, after.id}
 
-    play(scene())
-
-
-def test_a_disk_that_takes_nothing_more_ends_the_node_with_the_reason(tmp_path: Path, caplog: Any) -> None:
-    async def scene() -> None:
-        async with (
-            device(tmp_path, "ann", protocol="push") as ann,
-            device(tmp_path, "bob", ann, protocol="push") as bob,
-        ):
-            await until(lambda: bool(ann.peers()))
-            pages = bob._store._row("PRAGMA page_count")
-            assert pages is not None
-            bob._store._sqlite.execute(f"PRAGMA max_page_count = {pages[0]}")
-            await ann.publish("news", os.urandom(500_000))
-            with pytest.raises(OutputError, match="make some room"):
-                await bob.failure()
-            bob._store._sqlite.execute("PRAGMA max_page_count = 1000000")
-
-    caplog.set_level(logging.CRITICAL)
     play(scene())
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import matching_score
+from hunet.model import OutputError, matching_score
 from hunet.node.publication import Group, Publication, Refused, read_publication
+from hunet.node.store import DamagedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from hunet.node.driver import LiveDriver
     from hunet.node.store import Pending
+
+
+_log = logging.getLogger("hunet.node")
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -125,7 +130,12 @@ class Deliveries:
     def take(self, delivery: int) -> None:
         """A delivery is dealt with: no subscription gets it any more."""
         if not self.ended:
-            self._driver.take(delivery)
+            try:
+                self._driver.take(delivery)
+            except DamagedError:
+                raise
+            except OutputError as error:  # it may come again after a restart, which is better than nothing any more
+                _log.warning("%s", error)
 
     def waiting(self, topic: str, group: Group | None, after: int) -> Iterator[tuple[int, Delivery | None]]:
         """The numbers of all that nobody has taken, and what is for this topic; what cannot be read counts as taken."""

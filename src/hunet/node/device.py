@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import logging
 import pickle
+from contextlib import suppress
 from functools import cache
 from heapq import heappop, heappush
 from importlib.metadata import version
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Message, MessageSet, Node, matching_score, members, without
+from hunet.model import Message, MessageSet, Node, OutputError, matching_score, members, without
 from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits
@@ -76,6 +77,8 @@ class Device:
         self.now = 0.0
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
+        self.stale = False
+        """Whether it knows what is not on the disk, or another time: then nothing of it is written any more."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
         self._clock = clock
         self._news = 0
@@ -97,7 +100,8 @@ class Device:
         self.now = max(self._clock(), saved["now"] if saved else 0.0)
         # The clock may be wrong: what the last run did not hold to be out of date is not forgotten by this one at once.
         alive = float((store.fact("alive") or b"0").decode())
-        store.forget_before(min(alive, self.now) - _MEMORY, but_by=self.holdings.node)
+        with suppress(OutputError):  # a disk that is full can be read
+            store.forget_before(min(alive, self.now) - _MEMORY, but_by=self.holdings.node)
         self.holdings.load()
         protocol = self._restore(saved) if saved else None
         self.protocol: Protocol = protocol or self._afresh()
@@ -176,6 +180,8 @@ class Device:
 
     def _save(self, contacts: list[tuple[Node, bool, Data | None]]) -> None:
         """Write the state of the protocol, and the contacts that last: peer, whether settled, packet under way."""
+        if self.stale:
+            raise OutputError("the node is about to go on with what is on its disk; try again")
         timers = [(tag, at) for tag, (at, _) in self._timers.items()]
         saved = {
             "now": self.now,

@@ -19,6 +19,7 @@ from hunet.node.device import NEVER, Delivered, Device, RoleChanged
 from hunet.node.link import Link
 from hunet.node.packets import Packets
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
+from hunet.node.store import DamagedError
 from hunet.protocols.contract import Control, Data, Packet
 
 if TYPE_CHECKING:
@@ -92,8 +93,16 @@ class LiveDriver(Device):
         )
         self.holdings.linked = self.links
         self._packets = Packets(self.holdings, store, self.limits)
+        self.full = False
+        """Whether the disk is full: nothing is taken from neighbours then."""
         self._load()
-        self._durable = True
+        try:
+            self.save()
+        except DamagedError:
+            raise
+        except OutputError as error:  # nobody has been promised anything yet
+            _log.warning("%s", error)
+            self.full = True
         self._finish()
 
     # Events: the application ------------------------------------------------------------------------------------------
@@ -239,10 +248,7 @@ class LiveDriver(Device):
                     link.settled = True
                     self._ask(link, lambda: self.protocol.settled(link.node, self.now))
             case {"t": "out of band", "packet": dict(plain), "publications": list(publications)}:
-                packet = self._packets.read_data(plain, publications, link.node, self.now) if publications else None
-                shown = packet or self._packets.read(plain, Packet)
-                self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, shown, self.now))
-                self.holdings.keep_arrived()
+                self._take_out_of_band(link, plain, publications)
             case _:
                 raise PeerError("a frame that makes no sense here")
 
@@ -359,15 +365,25 @@ class LiveDriver(Device):
     def _take_in(self, link: Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
         if not link.ready or link.holds_turn or len(publications) > _ROOM:
             raise PeerError("data out of turn, or too much of it")
-        packet = self._packets.read_data(plain, publications, link.node, self.now)
+        packet = None if self.full else self._packets.read_data(plain, publications, link.node, self.now)
         if packet is not None:
             self._show(link, packet)
             self.holdings.keep_arrived()
             self._keep_quotas()
-        self._durable = True
-        # A sender who hands its only copy over must keep it if the clocks of the two disagree on its age.
+            self._durable = True
+        # A sender who hands its only copy over must keep it if there is no room, or clocks disagree on its age.
         taken = packet is not None and packet.messages.bit_count() == len(publications)
         self._frame(link, "ack", number=number, awake=self._tell(link), taken=taken)
+
+    def _take_out_of_band(self, link: Link, plain: dict[str, Any], publications: list[Any]) -> None:
+        if publications and (self.full or len(publications) > _ROOM):
+            return
+        packet = self._packets.read_data(plain, publications, link.node, self.now) if publications else None
+        shown = packet or self._packets.read(plain, Packet)
+        self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, shown, self.now))
+        self.holdings.keep_arrived()
+        self._keep_quotas()
+        self._durable = self._durable or packet is not None
 
     def skew(self) -> float | None:
         """By how much the clocks of all neighbours are ahead of this one, if none agrees with it."""
@@ -375,6 +391,12 @@ class LiveDriver(Device):
         if not skews or min(map(abs, skews)) <= self.limits.clock_skew:
             return None
         return skews[len(skews) // 2]
+
+    def clock_leapt(self, by: float) -> None:
+        """The clock was set: those of neighbours are less ahead of it than they were."""
+        for link in self.links.values():
+            if link.skew is not None:
+                link.skew -= by
 
     def _show(self, link: Link, packet: Packet) -> None:
         self.protocol.check(packet)

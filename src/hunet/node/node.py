@@ -30,6 +30,7 @@ import time
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, Self
 
 from hunet.model import ConfigurationError, Message, OutputError, Parameters, matching_score
@@ -64,6 +65,8 @@ DAY = 86400.0
 _SAVE_EVERY = 5.0
 """What nobody relies on is written so often (s)."""
 _CLEAN_EVERY = 3600.0
+_ENOUGH = 8 << 20
+"""On a disk that was full, nothing is taken from neighbours until so many bytes are free."""
 
 
 class Node:
@@ -165,8 +168,9 @@ class Node:
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
         await self._neighbourhood.close()
-        if not (self._failed and self._failed.done()):
-            self._save()
+        if not self._driver.stale and not (self._failed and self._failed.done()):
+            with self._room_or_not():
+                self._driver.save()
         self._deliveries.end()
 
     def _close_store(self) -> None:
@@ -189,8 +193,22 @@ class Node:
         self._deliveries = Deliveries(self._driver)
         self._encounters = EncounterLog(self._store, self.identity, self._how_noted, self._trial)
         self._receipts = ReceiptBook(self._store, self.identity)
-        self._store.commit()
+        with self._room_or_not():
+            self._store.commit()
         self._carry_out()
+
+    @contextmanager
+    def _room_or_not(self) -> Iterator[None]:
+        """If the disk is full, take nothing from neighbours until there is room: what is in memory may not be on it."""
+        try:
+            yield
+        except DamagedError:
+            raise
+        except OutputError as error:
+            if not self._driver.full:
+                _log.warning("%s", error)
+            self._driver.full = self._driver.stale = True
+            self._alarm.set()
 
     def _make_driver(self) -> LiveDriver:
         known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
@@ -213,12 +231,12 @@ class Node:
         return driver
 
     async def failure(self) -> None:
-        """Wait until the node cannot go on (a full disk, a damaged store), and raise why."""
+        """Wait until the node cannot go on (a damaged store), and raise why."""
         assert self._failed is not None, "not started"
         await asyncio.shield(self._failed)
 
     def _fail(self, error: Exception) -> None:
-        """The disk does not take what must be written: what is on it is whole, and is where the next start begins."""
+        """The disk is damaged: what can be read of it is where the next start begins."""
         if self._failed is not None and not self._failed.done():
             self._failed.set_exception(error)
             self._failed.exception()  # whoever waits for failure gets it; nobody has to
@@ -231,9 +249,13 @@ class Node:
         try:
             while True:
                 if self._clock.behind() > self._limits.clock_skew and is_set(self._wall()):
+                    _log.warning("the clock has gone back by %.0f s; starting afresh", self._clock.behind())
+                    self._driver.stale = True
+                if self._driver.stale:
                     await self._begin_anew()
-                if self._clock.leapt() > self._limits.clock_skew:
+                if (leap := self._clock.leapt()) > 1.0:
                     cleaned = time.monotonic()  # if it is wrong, there is time to put it right
+                    self._driver.clock_leapt(leap)
                 self._look_at_clocks()
                 at = self._driver.next_timer()
                 wait = _SAVE_EVERY if at is None else min(_SAVE_EVERY, max(0.0, (at - self._clock()) / self._pace))
@@ -242,24 +264,30 @@ class Node:
                     async with asyncio.timeout(wait):
                         await self._alarm.wait()
                 at, now = self._driver.next_timer(), time.monotonic()
-                if at is not None and at <= self._clock():
-                    self._driver.tick()
-                    self._carry_out()
-                if self._driver.dirty and now - saved >= _SAVE_EVERY:
-                    saved = now
-                    self._save()
-                if now - cleaned >= _CLEAN_EVERY:
-                    cleaned = now
-                    self._driver.clean()
-        except Exception as error:  # a disk that takes nothing, or a mistake in a protocol: say so, do not limp on
+                if self._driver.stale:
+                    continue
+                with self._room_or_not():
+                    if at is not None and at <= self._clock():
+                        self._driver.tick()
+                        self._carry_out()
+                    if (self._driver.dirty or self._driver.full) and now - saved >= _SAVE_EVERY:
+                        saved = now
+                        self._driver.save()
+                        self._driver.full = self._driver.full and disk_usage(self.folder).free < _ENOUGH
+                    if now - cleaned >= _CLEAN_EVERY:
+                        cleaned = now
+                        self._driver.clean()
+        except Exception as error:  # a damaged disk, or a mistake in a protocol: say so, do not limp on
             self._fail(error)
 
     async def _begin_anew(self) -> None:
-        """The clock was ahead and has been put right: protocols know no way back, so this one begins anew."""
-        _log.warning("the clock has gone back by %.0f s; starting afresh", self._clock.behind())
+        """Go on with what is on the disk, as after a restart: protocols know no way back."""
         for device in list(self._driver.links):
-            await self._neighbourhood.drop(device, "clock")
+            await self._neighbourhood.drop(device, "begins anew")
+        self._store.rollback()
+        full = self._driver.full
         self._driver = self._make_driver()
+        self._driver.full = full or self._driver.full
         self._deliveries.go_on_with(self._driver)
         self._carry_out()
 
@@ -268,14 +296,6 @@ class Node:
         self._skew = skew
         if skew is not None and before is None:
             _log.warning("%s", _about_clock(skew))
-
-    def _save(self) -> None:
-        try:
-            self._driver.save()
-        except DamagedError:
-            raise
-        except OutputError as error:  # nobody has been promised that this is on the disk
-            _log.warning("%s", error)
 
     # The application --------------------------------------------------------------------------------------------------
 
@@ -548,8 +568,13 @@ class Node:
 
     async def frame(self, device: str, data: bytes) -> None:
         """A frame has come over a link."""
-        with self._watched():
-            self._driver.frame(device, data)
+        try:
+            with self._watched():
+                self._driver.frame(device, data)
+        except DamagedError:
+            raise
+        except OutputError:
+            raise PeerFault("no room") from None
 
     def signal(self, device: str, rssi: int) -> None:
         """A neighbour was heard so strongly (dBm)."""
@@ -576,14 +601,17 @@ class Node:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """What cannot be written while others wait for it to be written ends the node."""
+        """What cannot be written while others wait for it is told to them, and undone."""
         try:
             try:
                 yield
             finally:
                 self._carry_out()
-        except OutputError as error:
+        except DamagedError as error:
             self._fail(error)
+            raise
+        except OutputError:
+            self._driver.full = self._driver.stale = True
             raise
         finally:
             self._alarm.set()

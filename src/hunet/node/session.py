@@ -52,7 +52,7 @@ class PeerFault(PeerError):  # noqa: N818 - whose it is says more than "error"
     "not authenticated". Others may raise it with their own.
     """
 
-    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked"})
+    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked", "no room"})
     """Reasons that are nobody's fault: people walk away."""
 
     def __init__(self, reason: str) -> None:

@@ -11,7 +11,8 @@ asks for one. A header stays until its message is out of date, also when the con
 device from taking the message again.
 
 A file that SQLite cannot read any more is set aside under another name, and what can still be read is copied into a
-new one (:func:`open_store`). A full disk is an :class:`~hunet.model.OutputError`, and leaves what was there.
+new one (:func:`open_store`). A full disk is an :class:`~hunet.model.OutputError`, and leaves what was there. The file
+``reserve`` is given up when there is no room to open the store.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _VERSION = 1
+_RESERVE = 256 << 10
 _TABLES = {
     "facts": "name TEXT PRIMARY KEY, value BLOB",
     "devices": "number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL",
@@ -100,8 +102,15 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._name = "the store in memory" if path is None else str(path)
+        self._sqlite = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
+        try:
+            self._prepare()
+        except OutputError:
+            self._sqlite.close()
+            raise
+
+    def _prepare(self) -> None:
         with self._clear_errors():
-            self._sqlite = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
             self._sqlite.execute("PRAGMA journal_mode = WAL")
             self._sqlite.execute("PRAGMA synchronous = FULL")
             self._sqlite.execute("PRAGMA secure_delete = OFF")
@@ -411,7 +420,7 @@ def open_store(path: Path) -> tuple[Store, str]:
     mark = _mark(path)
     if not mark.exists():
         with suppress(DamagedError):
-            return Store(path), ""
+            return _open(path), ""
     aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     for ending in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
@@ -423,6 +432,25 @@ def open_store(path: Path) -> tuple[Store, str]:
         f"{path}: was damaged; {saved} rows were salvaged, tables not wholly readable: {', '.join(lost) or 'none'}"
     )
     return store, f"{problem}; the old file is kept as {aside.name}"
+
+
+def _open(path: Path) -> Store:
+    """The store in a file. To open one takes some room, which a reserve gives back if the disk is full."""
+    reserve = path.with_name("reserve")
+    try:
+        store = Store(path)
+    except DamagedError:
+        raise
+    except OutputError:
+        if not reserve.exists():
+            raise
+        reserve.unlink()
+        return Store(path)
+    with suppress(OSError):
+        if not reserve.exists():
+            reserve.touch(mode=0o600)
+            reserve.write_bytes(bytes(_RESERVE))
+    return store
 
 
 def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
