@@ -19,6 +19,7 @@ from hunet.cli import app
 from hunet.model import ConfigurationError, OutputError
 from hunet.node.http.client import NodeClient
 from hunet.node.http.server import HttpServer
+from hunet.node.identity import device_key
 from hunet.node.publication import Group
 from tests.node.company import until
 from tests.node.kill import torture
@@ -68,14 +69,18 @@ def test_receipts_find_their_way_back_over_others(tmp_path: Path) -> None:
             bob = await stack.enter_async_context(device(tmp_path, "bob", protocol="push"))
             ann = await stack.enter_async_context(device(tmp_path, "ann", bob, protocol="push"))
             readers = [
-                await stack.enter_async_context(device(tmp_path, name, bob, protocol="push")) for name in ("eve", "joe")
+                await stack.enter_async_context(device(tmp_path, name, bob, protocol="push", receipts=name != "may"))
+                for name in ("eve", "joe", "may")
             ]
             for reader in readers:
                 reader.subscribe("news")
             silent = await ann.publish("news", "no need to tell")
             said = await ann.publish("news", "tell me", receipts=True)
             await until(lambda: ann.receipts(said.id) == 2)
+            await until(lambda: bob.receipts(said.id) == 2)  # and not from who did not want to
             assert ann.receipts(silent.id) == 0
+            sealed = b"".join(row[2] for row in bob._store.receipts(0, bob.now, 10))
+            assert not any(device_key(each.device) in sealed for each in (ann, *readers))
 
     play(scene())
 

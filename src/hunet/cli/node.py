@@ -99,6 +99,12 @@ def node(
             metavar="MB", rich_help_panel=_KEEPS, help="How much it carries, own publications included.", min=1
         ),
     ] = 512,
+    receipts: Annotated[
+        bool,
+        typer.Option(
+            "--receipts", rich_help_panel=_KEEPS, help="Tell authors who ask that it has got something, not who it is."
+        ),
+    ] = False,
     encounters: Annotated[
         str,
         typer.Option(metavar="HOW", rich_help_panel=_KEEPS, help="How it notes whom it met: pseudonyms, names or off."),
@@ -168,6 +174,7 @@ def node(
         quotas=Quotas(quota << 20),
         encounters=encounters,  # type: ignore[arg-type]
         trial=trial,
+        receipts=receipts,
     )
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))
     asyncio.run(_run(device, subscribe_to or [], say, as_json, (http, http_token), port))

@@ -13,7 +13,7 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.model import Node, OutputError, PeerError, Topic, matching_score, members
+from hunet.model import Message, Node, OutputError, PeerError, Topic, matching_score, members
 from hunet.node import wire
 from hunet.node.device import NEVER, Delivered, Device, RoleChanged
 from hunet.node.link import Link
@@ -57,9 +57,9 @@ class LinkReady(NamedTuple):
 
 
 class ReceiptsHeard(NamedTuple):
-    """A neighbour tells who has got publications."""
+    """A neighbour passes receipts of messages on, each with the message and its author."""
 
-    receipts: list[Receipt]
+    receipts: list[tuple[Receipt, Message, str]]
 
 
 Output = Frame | LinkReady | ReceiptsHeard | Delivered | RoleChanged
@@ -213,12 +213,18 @@ class LiveDriver(Device):
             case _:
                 raise PeerError("a frame that makes no sense here")
 
-    def _read_receipts(self, plain: list[Any]) -> list[Receipt]:
+    def _read_receipts(self, plain: list[Any]) -> list[tuple[Receipt, Message, str]]:
+        """Those of messages that are here and in date; there is no reason to remember others."""
         if len(plain) > MOST_AT_ONCE:
             raise PeerError("more receipts than fit into a frame")
-        latest = self.now + self.limits.longest_ttl + self.limits.clock_skew
-        read = [Receipt.read(each, self.now, latest) for each in plain]
-        return [receipt for receipt in read if receipt is not None]
+        found = []
+        for receipt in map(Receipt.read, plain):
+            if receipt.publication in self.messages:
+                message = self.messages.by_id(receipt.publication)
+                author = self.holdings.names[message.publisher]
+                if message.expires >= self.now and (author == self.device or self.holdings.keeps(message.number)):
+                    found.append((receipt, message, author))
+        return found
 
     def _hear_of_contact(self, link: Link, said: dict[str, Any]) -> None:
         match said:

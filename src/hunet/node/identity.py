@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -105,6 +105,11 @@ class Identity:
     def exchange_public_key(self) -> bytes:
         """Its public half."""
         return self._exchange.public_key().public_bytes_raw()
+
+    def agree(self, key: bytes) -> bytes:
+        """The secret shared with who has another X25519 key and knows only the name of this device."""
+        own = hashlib.sha512(self._signing.private_bytes_raw()).digest()[:32]
+        return X25519PrivateKey.from_private_bytes(own).exchange(X25519PublicKey.from_public_bytes(key))
 
     def secret(self, purpose: str) -> bytes:
         """32 secret bytes for a purpose, always the same for this identity: for pseudonyms, for example."""

@@ -73,13 +73,14 @@ class Node:
     """A device; ``async with Node(folder) as node`` runs it.
 
     ``protocol`` is one of ``hunet protocols``, with its ``parameters``; a record of them is used as it is, limits of
-    messages and all, as simulations do. ``listen`` is the address at which others
-    connect ("" for all, port 0 for any), or None: no IP. Devices are found by beacons on the local network unless
-    ``beacons`` is False, at ``peers`` ("host:port"), by further ``discoveries``, and by ``radios`` (Bluetooth).
-    ``encounters`` says how they are noted: by "pseudonyms" that only this device can tell, or all that share the secret
-    word of a ``trial``, by "names", or "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in
-    one real second. Systems that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is
-    given the protocol and puts a watcher before it.
+    messages and all, as simulations do. ``listen`` is the address at which others connect ("" for all, port 0 for
+    any), or None: no IP. Devices are found by beacons on the local network unless ``beacons`` is False, at ``peers``
+    ("host:port"), by further ``discoveries``, and by ``radios`` (Bluetooth). ``encounters`` says how they are noted:
+    by "pseudonyms" that only this device can tell, or all that share the secret word of a ``trial``, by "names", or
+    "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in one real second. With ``receipts``
+    the device tells authors who ask that it has got their publications; they learn how many have, not who. Systems
+    that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is given the protocol and
+    puts a watcher before it.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Node:
         silence: float = 30.0,
         neighbours: NeighbourLimits | None = None,
         again: float = AGAIN,
+        receipts: bool = False,
         recorder: Callable[[Protocol], Protocol] | None = None,
     ) -> None:
         self.folder = Path(folder)
@@ -125,7 +127,7 @@ class Node:
         self._how_noted, self._trial = encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
-        self._again, self._recorder = again, recorder
+        self._again, self._recorder, self._gives_receipts = again, recorder, receipts
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
@@ -329,7 +331,7 @@ class Node:
     ) -> Publication:
         """Publish on a topic, or to a group; returns when it is on the disk.
 
-        It is carried for ``ttl`` seconds. With ``receipts`` subscribers' devices tell that they have it.
+        It is carried for ``ttl`` seconds. With ``receipts`` it asks subscribers' devices to tell that they have it.
         """
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
@@ -537,10 +539,11 @@ class Node:
     def _delivered(self, message: Message) -> None:
         self._deliveries.wake()
         self._tell("delivery")
-        publication = self._deliveries.read(message.number)
-        if publication is not None and publication.receipts:
-            self._receipts.sign(publication.id, publication.expires)
-            self._spread_receipts()
+        if self._gives_receipts:
+            publication = self._deliveries.read(message.number)
+            if publication is not None and publication.receipts:
+                self._receipts.give(message, publication.author)
+                self._spread_receipts()
 
     def _spread_receipts(self) -> None:
         for device in list(self._queues):

@@ -45,9 +45,12 @@ _TABLES = {
         "number INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER UNIQUE NOT NULL, topic TEXT NOT NULL, "
         "hops INTEGER NOT NULL, at REAL NOT NULL, taken INTEGER NOT NULL DEFAULT 0"
     ),
-    "receipts": (
-        "number INTEGER PRIMARY KEY AUTOINCREMENT, publication TEXT NOT NULL, subscriber TEXT NOT NULL, "
-        "expires REAL NOT NULL, signature BLOB NOT NULL, UNIQUE (publication, subscriber)"
+    "sealed_receipts": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, publication TEXT NOT NULL, sealed BLOB UNIQUE NOT NULL, "
+        "expires REAL NOT NULL"
+    ),
+    "receivers": (
+        "publication TEXT NOT NULL, token BLOB NOT NULL, expires REAL NOT NULL, PRIMARY KEY (publication, token)"
     ),
     "encounters": "number INTEGER PRIMARY KEY, device TEXT NOT NULL, began REAL NOT NULL, ended REAL",
     "signals": "encounter INTEGER PRIMARY KEY, radio TEXT NOT NULL, weakest INTEGER, strongest INTEGER",
@@ -57,7 +60,10 @@ _ENCOUNTERS = (
     "SELECT device, began, ended, coalesce(radio, 'ip'), weakest, strongest "
     "FROM encounters LEFT JOIN signals ON encounter = number"
 )
-_INDICES = ("CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",)
+_INDICES = (
+    "CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",
+    "CREATE INDEX IF NOT EXISTS receipts_of ON sealed_receipts (publication)",
+)
 
 
 class Header(NamedTuple):
@@ -230,7 +236,8 @@ class Store:
         )
         for table, column in (("contents", "number"), ("deliveries", "message"), ("messages", "number")):
             self._write(f"DELETE FROM {table} WHERE {column} IN ({stale})", time, but_by)
-        self._write("DELETE FROM receipts WHERE expires < ?", time)
+        for table in ("sealed_receipts", "receivers"):
+            self._write(f"DELETE FROM {table} WHERE expires < ?", time)
         self._write("DELETE FROM authors WHERE number NOT IN (SELECT author FROM messages)")
 
     # Subscriptions and deliveries -----------------------------------------------------------------------------------
@@ -291,24 +298,41 @@ class Store:
 
     # Receipts -------------------------------------------------------------------------------------------------------
 
-    def add_receipt(self, publication: str, subscriber: str, expires: float, signature: bytes, most: int) -> bool:
+    def add_receipt(self, publication: str, sealed: bytes, expires: float, most: int) -> bool:
         """Keep a receipt, if it is new and there are fewer than ``most`` of this publication."""
         done = self._write(
-            "INSERT OR IGNORE INTO receipts (publication, subscriber, expires, signature) SELECT ?1, ?2, ?3, ?4 "
-            "WHERE (SELECT count(*) FROM receipts WHERE publication = ?1) < ?5",
+            "INSERT OR IGNORE INTO sealed_receipts (publication, sealed, expires) SELECT ?1, ?2, ?3 "
+            "WHERE (SELECT count(*) FROM sealed_receipts WHERE publication = ?1) < ?4",
             publication,
-            subscriber,
+            sealed,
             expires,
-            signature,
             most,
         )
         return done.rowcount > 0
 
-    def receipts(self, after: int, now: float, most: int) -> list[tuple[int, str, str, float, bytes]]:
-        """Receipts that came after one, in order: number, publication, subscriber, expiry, signature."""
+    def trim_receipts(self, most: int) -> None:
+        """Keep so many receipts at most: the latest of the publication that has most of them go."""
+        row = self._row("SELECT count(*) FROM sealed_receipts")
+        excess = row[0] - most if row else 0
+        while excess > 0:
+            row = self._row(
+                "SELECT publication, count(*) FROM sealed_receipts GROUP BY publication ORDER BY 2 DESC, 1 LIMIT 1"
+            )
+            assert row is not None
+            gone = min(excess, max(1, row[1] // 2))
+            self._write(
+                "DELETE FROM sealed_receipts WHERE number IN "
+                "(SELECT number FROM sealed_receipts WHERE publication = ? ORDER BY number DESC LIMIT ?)",
+                row[0],
+                gone,
+            )
+            excess -= gone
+
+    def receipts(self, after: int, now: float, most: int) -> list[tuple[int, str, bytes]]:
+        """Receipts that came after one, in order: number, publication, what is sealed."""
         return list(
             self._rows(
-                "SELECT number, publication, subscriber, expires, signature FROM receipts "
+                "SELECT number, publication, sealed FROM sealed_receipts "
                 "WHERE number > ? AND expires >= ? ORDER BY number LIMIT ?",
                 after,
                 now,
@@ -316,9 +340,17 @@ class Store:
             )
         )
 
+    def add_receiver(self, publication: str, token: bytes, expires: float) -> None:
+        """Somebody has got a publication of this device."""
+        self._write("INSERT OR IGNORE INTO receivers VALUES (?, ?, ?)", publication, token, expires)
+
     def subscribers_of(self, publication: str) -> int:
-        """How many receipts there are of a publication."""
-        row = self._row("SELECT count(*) FROM receipts WHERE publication = ?", publication)
+        """How many are known to have a publication: of an own one those who said so, of others' the receipts."""
+        row = self._row(
+            "SELECT (SELECT count(*) FROM receivers WHERE publication = ?1) + "
+            "(SELECT count(*) FROM sealed_receipts WHERE publication = ?1)",
+            publication,
+        )
         return int(row[0]) if row else 0
 
     # Encounters -----------------------------------------------------------------------------------------------------
