@@ -160,19 +160,19 @@ class Device:
         """Show the protocol what is on the disk and it does not hold.
 
         These are the publications of its last moments; what was out of date by a clock that is right again; or all.
-        What it has ``known`` and only the application waits for is not among them.
+        What it has ``known`` and is only for the application is not among them.
         """
         held = set(members(self.holdings.held))
         kept = [n for n in self.store.kept() if n not in held and (n >= known or not self.holdings.keeps(n))]
+        taken = self.store.taken() if known else ()
         for number in kept:
             message = self.messages[number]
-            if message.expires >= self.now:
+            if message.expires >= self.now and number not in taken:
                 self.protocol.publish(message, self.now)
+                if not self.holdings.holds(number):
+                    self.store.drop_content(number)
             else:
                 self.holdings.lapse(number)
-        for number in kept:
-            if not self.holdings.holds(number) and self.messages[number].expires >= self.now:
-                self.store.drop_content(number)
 
     def _label(self) -> bytes:
         kind = f"{self._kind.__module__}:{self._kind.__qualname__}"

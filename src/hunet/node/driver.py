@@ -146,13 +146,14 @@ class LiveDriver(Device):
                 self._durable = True
 
     def take(self, delivery: int) -> None:
-        """The application has taken a delivery, and never gets it again."""
+        """The application has taken a delivery; once that is committed it never comes again.
+
+        The content stays while there is room, for other applications that follow the topic.
+        """
         message = self.store.take(delivery)
         if message is not None:
             self.holdings.taken(message)
-            if not self.holdings.holds(message):
-                self.store.drop_content(message)
-        self.holdings.commit()
+            self.holdings.lapse(message)
 
     # Events: time -----------------------------------------------------------------------------------------------------
 

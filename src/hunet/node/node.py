@@ -361,10 +361,11 @@ class Node:
         self._alarm.set()
         return True
 
-    def subscribe(self, topic: str | Group, after: int = 0) -> Subscription:
+    def subscribe(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
         """Follow a topic, or a group; the subscription holds, over restarts too, until :meth:`unsubscribe`.
 
-        Deliveries up to number ``after`` count as taken.
+        Deliveries up to number ``after`` count as taken. Everybody who follows a topic gets all that nobody had taken
+        when they began; ``since`` an earlier subscription, its ``since`` says when that was.
         """
         self._check_running()
         name = topic.topic if isinstance(topic, Group) else topic
@@ -373,12 +374,12 @@ class Node:
         matching_score(name, "")  # weights that cannot be are refused here
         with self._watched():
             self._driver.subscribe(name)
-        return self.listen(topic, after)
+        return self.listen(topic, after, since)
 
-    def listen(self, topic: str | Group, after: int = 0) -> Subscription:
+    def listen(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
         """Messages on a topic that is followed already; none come on one that is not."""
         self._check_running()
-        return self._deliveries.listen(topic, after)
+        return self._deliveries.listen(topic, after, since)
 
     async def unsubscribe(self, topic: str | Group) -> None:
         """Follow a topic no longer."""
@@ -448,7 +449,7 @@ class Node:
             "subscriptions": self.subscriptions(),
             "held": holdings.held.bit_count(),
             "held_bytes": holdings.held_bytes,
-            "waiting": sum(1 for _ in self._store.waiting()),
+            "waiting": self._store.many_waiting(),
             "disk_bytes": self._store.bytes_on_disk(),
             "clock": "" if self._skew is None else _about_clock(self._skew),
             "radios": {radio.name: radio.status() for radio in self._radios},
@@ -484,9 +485,10 @@ class Node:
         return self._store.last_delivery()
 
     def take(self, delivery: int) -> None:
-        """Say that a delivery is dealt with: no subscription gets it any more."""
+        """Say that a delivery is dealt with: who begins to follow later does not get it."""
         self._check_running()
         self._deliveries.take(delivery)
+        self._deliveries.commit()
 
     def carried(self, most: int = 1000) -> list[dict[str, Any]]:
         """What this device carries, latest first, and for whom as far as its protocol knows."""

@@ -62,6 +62,7 @@ _ENCOUNTERS = (
 )
 _INDICES = (
     "CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",
+    "CREATE INDEX IF NOT EXISTS on_topic ON deliveries (topic, number)",
     "CREATE INDEX IF NOT EXISTS receipts_of ON sealed_receipts (publication)",
 )
 
@@ -132,6 +133,9 @@ class Store:
                 f"{self._name}: is of version {version.decode()} of the store; this hunet reads {_VERSION}"
             )
         self.commit()
+        row = self._row("SELECT max(taken) FROM deliveries")
+        self.takes: int = row[0] or 0 if row else 0
+        """Takes are numbered too, so that each follower of a topic knows what was taken before it began."""
 
     def abandon(self) -> None:
         """Let go of the file as it is."""
@@ -266,6 +270,19 @@ class Store:
         sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE NOT taken AND number > ? ORDER BY number"
         return map(Pending._make, self._rows(sql, after))
 
+    def many_waiting(self) -> int:
+        """How many these are."""
+        row = self._row("SELECT count(*) FROM deliveries WHERE NOT taken")
+        return int(row[0]) if row else 0
+
+    def next_deliveries(self, after: int, since: int, topic: str | None, most: int) -> list[Pending]:
+        """Deliveries after a number, on one topic or on all, that nobody had taken by the take number ``since``."""
+        sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE number > ? AND (NOT taken OR taken > ?)"
+        given: tuple[object, ...] = (after, since)
+        if topic is not None:
+            sql, given = f"{sql} AND topic = ?", (*given, topic)
+        return [Pending._make(row) for row in self._rows(f"{sql} ORDER BY number LIMIT ?", *given, most)]
+
     def deliveries(self, above: int, below: int, most: int, newest: bool = False) -> list[tuple[Pending, bool]]:
         """Deliveries with numbers between these whose contents are here, and whether each was taken."""
         sql = (
@@ -288,12 +305,18 @@ class Store:
         row = self._row("SELECT message FROM deliveries WHERE number = ? AND NOT taken", number)
         if row is None:
             return None
-        self._write("UPDATE deliveries SET taken = 1 WHERE number = ?", number)
+        self._write("UPDATE deliveries SET taken = ? WHERE number = ?", self.takes + 1, number)
+        self.takes += 1
         return int(row[0])
+
+    def taken(self) -> set[int]:
+        """The messages that were taken and are remembered."""
+        return {row[0] for row in self._rows("SELECT message FROM deliveries WHERE taken")}
 
     def give_up(self, message: int) -> None:
         """There is no room for a message any more: the application does not get it."""
-        self._write("UPDATE deliveries SET taken = 1 WHERE message = ?", message)
+        self._write("UPDATE deliveries SET taken = ? WHERE message = ?", self.takes + 1, message)
+        self.takes += 1
         self.drop_content(message)
 
     # Receipts -------------------------------------------------------------------------------------------------------
