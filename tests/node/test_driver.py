@@ -449,7 +449,7 @@ def _broken(rng: Random, value: Any) -> Any:
 
 
 def test_a_flood_of_ids_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunet.node.holdings.MOST_SPOKEN_OF", 10)
+    monkeypatch.setattr("hunet.node.holdings._MOST_HEARD_OF", 10)
     table = ready()
     ids = [f"{number:026d}".translate(str.maketrans("0189", "abcd")) for number in range(50)]
     table.say(1, 0, t="control", contact=1, packet={"kind": "hunet.Have", "messages": ids})

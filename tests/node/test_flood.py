@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hunet.model import OutputError
+from hunet.model import OutputError, PeerError
+from hunet.node import wire
 from hunet.node.driver import Frame, LiveDriver
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
@@ -140,3 +141,70 @@ def test_own_publications_push_out_others_and_are_refused_when_they_fill_the_quo
 def test_a_protocol_with_a_limit_of_messages_keeps_all_own_ones() -> None:
     ann = Person("b-sub")
     assert ann.holds(ann.write(150, 20)) == 150
+
+
+def test_a_frame_of_more_publications_than_fit_ends_the_link() -> None:
+    ann, eve = Person(), Person()
+    said = [Publication.signed(eve.identity, "news", bytes([n]), created=100.0, ttl=1000.0) for n in range(65)]
+    ann.driver.link_up(eve.identity.device)
+    link = ann.driver.links[eve.identity.device]
+    link.greeted = link.ready = True
+    packet = {"kind": "hunet.Carried", "messages": [each.id for each in said], "hops": [1] * 65}
+    with pytest.raises(PeerError, match="too much"):
+        ann.driver.frame(
+            eve.identity.device,
+            wire.encode(
+                {
+                    "t": "data",
+                    "contact": 1,
+                    "number": 1,
+                    "packet": packet,
+                    "publications": [each.to_bytes() for each in said],
+                }
+            ),
+        )
+    assert not ann.driver.links
+    assert ann.holds([each.id for each in said]) == 0
+
+
+@pytest.mark.parametrize("junk", [[0] * 30_000, [[]] * 30_000, {"t": "control", "contact": 1, "packet": [""] * 30_000}])
+def test_a_frame_of_too_many_items_is_not_read(junk: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, eve = Person(), Person()
+    ann.driver.link_up(eve.identity.device)
+    read: list[bytes] = []
+    frame = wire.encode(junk)
+    monkeypatch.setattr("hunet.node.driver.wire.decode", read.append)
+    with pytest.raises(PeerError, match="too many items"):
+        ann.driver.frame(eve.identity.device, frame)
+    assert not read
+
+
+def test_made_up_devices_and_authors_fill_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunet.node.holdings._MOST_DEVICES", 20)
+    ann = Person()
+    holdings, own = ann.driver.holdings, ann.driver.holdings.node
+    met = [Identity.new().device for _ in range(10)]
+    for device in met:
+        holdings.number_of(device)
+    for _ in range(50):
+        holdings[Identity.new().device]  # somebody speaks of it
+    assert len(holdings._numbers) == 20
+    assert all(device in holdings._numbers for device in met)
+    for _ in range(30):
+        holdings.number_of(Identity.new().device)
+    assert len(holdings._numbers) == 20
+    assert holdings.names[own] == ann.identity.device == holdings.names[holdings.node]
+    linked = dict.fromkeys([Identity.new().device for _ in range(19)])
+    holdings.linked = linked
+    for device in linked:
+        holdings.number_of(device)
+    with pytest.raises(PeerError, match="too many devices"):
+        holdings.number_of(Identity.new().device)
+    before = len(holdings._numbers)
+    for _ in range(30):
+        stranger = Identity.new()
+        holdings.add(Publication.signed(stranger, "news", b"x", created=100.0, ttl=10.0), 100, own)
+    assert len(holdings._numbers) == before
+    assert len(ann.driver.store.authors()) == 30
+    ann.driver.store.forget_before(200.0)
+    assert not ann.driver.store.authors()

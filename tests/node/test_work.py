@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hunet.model import HunetError
-from hunet.node import publication
+from hunet.node import identity, publication
 from hunet.node.http.client import NodeClient
 from hunet.node.http.server import HttpServer
 from hunet.node.node import Node
@@ -26,7 +26,7 @@ def device(folder: Path, *peers: Node) -> Node:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     done: Counter[str] = Counter()
-    verify, commit, rows = publication.verify, Store.commit, Store.next_deliveries
+    verify, commit, rows = identity.verify, Store.commit, Store.next_deliveries
 
     def counted_verify(*given: object) -> bool:
         done["signature checks"] += 1

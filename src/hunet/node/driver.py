@@ -18,6 +18,7 @@ from hunet.node import wire
 from hunet.node.device import NEVER, Delivered, Device, RoleChanged
 from hunet.node.link import Link
 from hunet.node.packets import Packets
+from hunet.node.rate_limits import has_more_items
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
 from hunet.node.store import DamagedError
 from hunet.protocols.contract import Control, Data, Packet
@@ -37,6 +38,8 @@ _FRAME = 1
 """The version of the frames; neighbours of another are left alone."""
 _ROOM = 64
 """Messages in a data frame, at most."""
+_MOST_ITEMS = 25_000
+"""Items in a frame, so that none takes long to read: more than the ids of all messages that a device speaks of."""
 _MOST_PACKETS = 64
 """Packets in a greeting."""
 AGAIN = 2.0
@@ -192,6 +195,8 @@ class LiveDriver(Device):
         if link is None:
             return
         try:
+            if has_more_items(data, _MOST_ITEMS):
+                raise PeerError("a frame of too many items")
             with self._event():
                 self._hear(link, wire.decode(data))
         except PeerError as fault:

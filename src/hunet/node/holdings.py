@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from hunet.node.publication import Publication
     from hunet.node.store import Store
 
-MOST_SPOKEN_OF = 100_000
-"""Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
+MOST_SPOKEN_OF = 20_000
+"""Messages of which a device speaks, newest first."""
+_MOST_HEARD_OF = 100_000
+"""Messages that are not here and have a number."""
 _MOST_DEVICES = 10_000
 _NUMBERS = 1 << 16
 """Numbers for devices; a set of devices is as many bits long. Those of authors begin here."""
@@ -192,7 +194,8 @@ class Holdings:
                 if len(self._numbers) >= _MOST_DEVICES:
                     self._take_number_from(self._spoken)
                 self._give_number(device)
-            if device in self._spoken:
+                self._spoken[device] = None
+            elif device in self._spoken:
                 del self._spoken[device]
                 self._spoken[device] = None
             return self._numbers[device]
@@ -204,7 +207,7 @@ class Holdings:
         if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
             raise PeerError("speaks of messages that cannot be")
         if not self.messages.knows(message_id):
-            if self._spoken_of >= MOST_SPOKEN_OF:
+            if self._spoken_of >= _MOST_HEARD_OF:
                 return None
             self._spoken_of += 1
         return self.messages.reserve(message_id)

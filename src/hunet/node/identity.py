@@ -23,6 +23,7 @@ import stat
 import tempfile
 from base64 import b32decode, b32encode
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ from hunet.model import InputError, OutputError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
+_REMEMBERED = 4096
+"""Names whose spelling is remembered: every message is by somebody, and most are by few."""
 _BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\n?", re.DOTALL)
 
 
@@ -125,11 +128,13 @@ def verify(device: str, signature: bytes, data: bytes) -> bool:
     return True
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def device_name(key: bytes) -> str:
     """The name of the device with this public Ed25519 key."""
     return b32encode(key).decode().rstrip("=").lower()
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def device_key(device: str) -> bytes:
     """The public key that a name spells out; ValueError if it spells none, or not in the one right way."""
     key = b32decode(device.upper() + "====")

@@ -115,6 +115,8 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     handshake_seconds: float = 10.0
     frames_per_second: float = 2000.0
     """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
+    share_of_time: float = 0.25
+    """Of this device's time, for the frames of one neighbour in the long run; 20 times that at once."""
     retry_seconds: float = 1.0
     """After an attempt to connect that came to nothing; doubled each time, up to sixty times as long."""
     idle_seconds: float = 5.0
@@ -481,6 +483,7 @@ class Neighbourhood:
     async def _take_frames(self, link: _Link) -> None:
         rate = self._limits.frames_per_second
         frames, signs_of_life = RateLimit(rate, max(1.0, rate)), RateLimit(1.0, _SIGNS_OF_LIFE)
+        work = RateLimit(self._limits.share_of_time, 20 * self._limits.share_of_time)
         while True:
             frame = await link.session.receive()
             if frame == _ALIVE:
@@ -491,7 +494,9 @@ class Neighbourhood:
                 link.used = time.monotonic()
                 if link.reason:
                     return
+                began = time.thread_time()
                 await self._listener.frame(link.session.device, frame[1:])
+                await asyncio.sleep(work.use(time.thread_time() - began))
             else:
                 raise PeerFault("malformed")
 
