@@ -47,7 +47,7 @@ class PeerFault(PeerError):  # noqa: N818 - whose it is says more than "error"
     "not authenticated". Others may raise it with their own.
     """
 
-    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked"})
+    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked", "no room"})
     """Reasons that are nobody's fault: people walk away."""
 
     def __init__(self, reason: str) -> None:
@@ -200,6 +200,8 @@ async def _handshake(
     initiator: bool,
     limits: SessionLimits,
 ) -> Session:
+    # Nothing is computed for somebody who has not said anything.
+    first = None if initiator else await _read_message(reader, None, "cut off", longest=256)
     noise = HandshakeState("XX", initiator, identity.exchange_key, prologue=_PROLOGUE)
 
     async def say(payload: bytes) -> None:
@@ -210,8 +212,9 @@ async def _handshake(
         writer.write(_LENGTH.pack(len(message)) + message)
         await writer.drain()
 
-    async def hear() -> bytes:
-        message = await _read_message(reader, None, "cut off", longest=256)
+    async def hear(message: bytes | None = None) -> bytes:
+        if message is None:
+            message = await _read_message(reader, None, "cut off", longest=256)
         try:
             return noise.read_message(message)
         except NoiseError:
@@ -223,7 +226,7 @@ async def _handshake(
         device = _proven(claim, noise.remote)
         await say(identity.proof)
     else:
-        await hear()
+        await hear(first)
         await say(identity.proof)
         claim = await hear()
         device = _proven(claim, noise.remote)
