@@ -12,10 +12,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from hunet import Node
-from hunet.model import ConfigurationError, PeerError
+from hunet.model import ConfigurationError, OutputError, PeerError
 from hunet.node import wire
 from hunet.node.conversations import Conversations
 from hunet.node.direct import safety_number, seal, unseal
+from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
 from hunet.node.padding import pad
 from hunet.node.prekeys import KEPT, ROTATED, Announcement, AnnouncementBook, Prekeys, read_announcement
@@ -413,6 +414,24 @@ def test_who_announces_a_worthless_key_gets_nothing_and_stops_nobody(tmp_path: P
                 ann._private.announcements.add(announcement, "somebody", NOW)
                 await ann.send(whom.device, "hello")
             assert [one["topic"] for one in ann.carried()] == [good.topic]
+
+    play(scene())
+
+
+def test_a_message_for_which_there_is_no_room_is_refused_and_answers_wait(tmp_path: Path) -> None:
+    async def scene() -> None:
+        small: dict[str, Any] = {"protocol": "push", "quotas": Quotas(total=1500)}
+        async with device(tmp_path, "ann", protocol="push") as ann, device(tmp_path, "bob", ann, **small) as bob:
+            bob.name(ann.device, "Ann")
+            await until(lambda: bob._private.announcements.of(ann.device, bob.now) is not None)
+            with pytest.raises(OutputError, match="exceed the quota"):
+                for _ in range(3):
+                    await bob.send("Ann", "x")
+            assert len(bob.conversation("Ann")) < 3
+            await ann.send(bob.device, "hello")  # that it has come cannot be said, for want of room
+            await until(lambda: "hello" in [letter.text for letter in bob.conversation("Ann")])
+            assert bob.running
+            assert bob.peers()
 
     play(scene())
 

@@ -53,8 +53,7 @@ class People(ABC):
         Only that device can read it, and nobody else can tell who wrote it: see ``hunet.node.direct``.
         """
         self._check_running()
-        with self._watched():
-            letter = self._private.write(whom, content, self._date(), ttl, content_type)
+        letter = self._private.write(whom, content, self._date(), ttl, content_type)
         self._tell("direct", device=letter.device)
         return letter
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hunet.model import ConfigurationError, PeerError
+from hunet.model import ConfigurationError, OutputError, PeerError
 from hunet.node import wire
 from hunet.node.conversations import REKEY, TEXT, Conversations, Letter
 from hunet.node.direct import safety_number, seal, unseal
 from hunet.node.groups import HELLO, GroupBook, label_of
 from hunet.node.prekeys import AnnouncementBook, Prekeys, read_announcement
 from hunet.node.publication import WEEK, Group, Opened, Publication, Refused, read_publication
+from hunet.node.store import DamagedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +52,7 @@ class Private:
         self.announcements = AnnouncementBook(driver.store, identity.device, self.knows)
         self._inboxes = self._prekeys.topics()
         self._rekeyed = self._settling = False
+        self._problem: OutputError | None = None
         driver.private = self
 
     # What to follow ---------------------------------------------------------------------------------------------------
@@ -170,9 +172,14 @@ class Private:
         whole = {"kind": kind, "id": id_ or os.urandom(16), "announcement": own, **inside}
         try:
             publication = seal(self._identity, announcement, whole, now, ttl)
+            self._publish(publication)
         except PeerError:
             return None
-        self._publish(publication)
+        except DamagedError:
+            raise
+        except OutputError as problem:  # no room: it is tried again with the next that comes or goes
+            self._problem = problem
+            return None
         return publication
 
     # Neighbours -------------------------------------------------------------------------------------------------------
@@ -205,7 +212,11 @@ class Private:
         kind = content_type or (TEXT if isinstance(content, str) else "application/octet-stream")
         number = self.conversations.write(device, said, kind, now, ttl)
         self._driver.store.commit()
+        self._problem = None
         self.settle(now)
+        if self._problem is not None:
+            self.conversations.drop(number)
+            raise self._problem
         return self.conversations.one(number, now)
 
     def safety_number(self, whom: str) -> tuple[str, str]:
