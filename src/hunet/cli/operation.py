@@ -75,8 +75,9 @@ def passphrase(file: Path | None) -> str | None:
     """The passphrase in a file, or in the environment; None if there is none."""
     from hunet.model import InputError
 
-    if file is None:
+    if file is None and "HUNET_PASSPHRASE_FILE" not in os.environ:
         return os.environ.get("HUNET_PASSPHRASE")
+    file = file or Path(os.environ["HUNET_PASSPHRASE_FILE"])
     try:
         found = file.read_text("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
