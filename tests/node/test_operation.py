@@ -18,7 +18,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hunet.cli import operation
+from hunet.cli import log_file, operation
 from hunet.cli.bundle import app as bundle_app
 from hunet.cli.node import node
 from hunet.model import ConfigurationError, InputError
@@ -309,12 +309,12 @@ def test_passphrases_come_from_a_file_or_the_environment(tmp_path: Path, monkeyp
 def test_a_log_is_for_its_owner_only_and_does_not_grow_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation, "_LOG_BYTES", 2000)
+    monkeypatch.setattr(log_file, "_BYTES", 2000)
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
     before = root.level
     try:
-        operation.set_up_log(True, tmp_path / "log")
+        log_file.set_up_log(True, tmp_path / "log")
         for number in range(100):
             logging.getLogger("hunet.node").info("met number %d", number)
     finally:
