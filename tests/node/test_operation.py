@@ -18,7 +18,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hunet.cli import operation
+from hunet.cli import log_file, operation
+from hunet.cli.bundle import app as bundle_app
 from hunet.cli.node import node
 from hunet.model import ConfigurationError, InputError
 from hunet.node import backup as room
@@ -115,6 +116,21 @@ def test_a_damaged_encrypted_store_is_salvaged(tmp_path: Path) -> None:
         assert len(list(path.parent.glob("hunet.db.damaged-*"))) >= 1
 
     play(scene())
+
+
+def test_publications_of_an_encrypted_folder_are_exported_with_its_passphrase_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        await live(tmp_path, passphrase=PHRASE)
+
+    play(scene())
+    words = ["export", "-d", str(tmp_path / "ann"), "-o", str(tmp_path / "out"), "--topic", "gossip"]
+    assert "is encrypted; give" in str(CliRunner().invoke(bundle_app, words).exception)
+    assert not list((tmp_path / "ann").glob("*.damaged*"))
+    monkeypatch.setenv("HUNET_PASSPHRASE", PHRASE)
+    assert CliRunner().invoke(bundle_app, words).exit_code == 0
+    assert len(list((tmp_path / "out").iterdir())) == 1
 
 
 # Backups ------------------------------------------------------------------------------------------------------------
@@ -281,6 +297,9 @@ def test_passphrases_come_from_a_file_or_the_environment(tmp_path: Path, monkeyp
     file = tmp_path / "phrase"
     file.write_text("another one\n")
     assert operation.passphrase(file) == "another one"
+    with monkeypatch.context() as named:
+        named.setenv("HUNET_PASSPHRASE_FILE", str(file))
+        assert operation.passphrase(None) == "another one"
     file.write_text("\n")
     for path in (file, tmp_path / "none"):
         with pytest.raises(InputError):
@@ -290,12 +309,12 @@ def test_passphrases_come_from_a_file_or_the_environment(tmp_path: Path, monkeyp
 def test_a_log_is_for_its_owner_only_and_does_not_grow_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operation, "_LOG_BYTES", 2000)
+    monkeypatch.setattr(log_file, "_BYTES", 2000)
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
     before = root.level
     try:
-        operation.set_up_log(True, tmp_path / "log")
+        log_file.set_up_log(True, tmp_path / "log")
         for number in range(100):
             logging.getLogger("hunet.node").info("met number %d", number)
     finally:

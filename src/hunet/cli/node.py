@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hunet.cli.operation import HOME, Folder, PassphraseFile, passphrase, read_config, set_up_log
+from hunet.cli.operation import HOME, Folder, PassphraseFile, passphrase, read_config
 from hunet.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ def node(
     """
     import asyncio
 
+    from hunet.cli.log_file import set_up_log
     from hunet.cli.settings import split_setting
     from hunet.model import ConfigurationError
     from hunet.node.discovery import Beacons

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from io import TextIOWrapper
 
 HOME = Path("~/.hunet")
 Folder = Annotated[
@@ -27,7 +22,6 @@ PassphraseFile = Annotated[
         help="A file with the passphrase of an encrypted folder; HUNET_PASSPHRASE may hold it instead.",
     ),
 ]
-_LOG_BYTES, _LOG_FILES = 1 << 20, 2
 
 
 def backup(
@@ -75,8 +69,9 @@ def passphrase(file: Path | None) -> str | None:
     """The passphrase in a file, or in the environment; None if there is none."""
     from hunet.model import InputError
 
-    if file is None:
+    if file is None and "HUNET_PASSPHRASE_FILE" not in os.environ:
         return os.environ.get("HUNET_PASSPHRASE")
+    file = file or Path(os.environ["HUNET_PASSPHRASE_FILE"])
     try:
         found = file.read_text("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -111,29 +106,3 @@ def read_config(context: typer.Context, file: Path | None) -> Path | None:
             raise InputError(file, f"there is no option '{key}': {did_you_mean(key, names)}")
     context.default_map = {names[key].name: value for key, value in given.items()}
     return file
-
-
-def set_up_log(verbose: bool, file: Path | None) -> None:
-    """Warnings to the terminal, and what else happens if that is wanted; all of it to a file, if there is one."""
-    from hunet.model import OutputError
-
-    terminal = logging.StreamHandler()
-    terminal.setLevel(logging.INFO if verbose else logging.WARNING)
-    terminal.setFormatter(logging.Formatter("hunet: %(message)s"))
-    handlers: list[logging.Handler] = [terminal]
-    if file is not None:
-        try:
-            handlers.append(_PrivateLog(file, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8"))
-        except OSError as error:
-            raise OutputError(f"{file}: a log cannot be written there: {error.strerror}") from None
-        handlers[-1].setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO if verbose or file else logging.WARNING, handlers=handlers)
-
-
-class _PrivateLog(RotatingFileHandler):
-    """A log that only its owner can read: it says who was met."""
-
-    def _open(self) -> TextIOWrapper:
-        handle = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.fchmod(handle, 0o600)
-        return cast("TextIOWrapper", os.fdopen(handle, self.mode, encoding=self.encoding))

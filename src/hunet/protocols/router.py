@@ -81,10 +81,10 @@ class Router(Carrier):
         return gone
 
     def forget(self, messages: MessageSet) -> None:
-        """Copies were dropped for lack of room: what was delivered here is not needed again, the rest may be."""
+        """Copies were dropped for lack of room: what was for this device is not needed again, the rest may be."""
         if self.parameters.again == "never":
             return
-        lost = without(messages, self.delivered)
+        lost = without(messages, self.delivered & self.wanted(self.topics))
         self.seen = without(self.seen, lost)
         self._greeting = ()
         if lost and self.parameters.again == "at-once":
