@@ -33,6 +33,8 @@ from hunet.model import PeerError
 from hunet.node.identity import device_key, device_name, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hunet.node.identity import Identity
 
 _NOISE = b"Noise_XX_25519_ChaChaPoly_SHA256"
@@ -181,11 +183,15 @@ async def open_session(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits = _LIMITS,
+    spoke: Callable[[], None] | None = None,
 ) -> Session:
-    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection."""
+    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection.
+
+    ``spoke`` is called when who dialled has said something.
+    """
     try:
         async with asyncio.timeout(limits.handshake_seconds):
-            return await _handshake(reader, writer, identity, initiator, limits)
+            return await _handshake(reader, writer, identity, initiator, limits, spoke)
     except TimeoutError:
         writer.transport.abort()
         raise PeerFault("slow handshake") from None
@@ -203,9 +209,12 @@ async def _handshake(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits,
+    spoke: Callable[[], None] | None,
 ) -> Session:
     # Nothing is computed for somebody who has not said anything.
     first = None if initiator else await _read_message(reader, None, "cut off", longest=256)
+    if spoke is not None:
+        spoke()
     noise = NoiseConnection.from_name(_NOISE)
     noise.set_prologue(_PROLOGUE)
     noise.set_keypair_from_private_bytes(Keypair.STATIC, identity.exchange_key)
