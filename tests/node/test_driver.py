@@ -515,4 +515,9 @@ def test_contents_go_when_nobody_needs_them_any_more() -> None:
     assert len(list(table[1].store.kept())) == 2  # the application has not taken the first yet
     first = next(table[1].store.waiting())
     table[1].take(first.number)
-    assert len(list(table[1].store.kept())) == 1
+    assert table[1].holdings.lapsed() == [first.message]  # for other applications, while there is room
+    table.now = 10_000.0
+    table[1].tick()
+    table[1].clean()
+    assert not table[1].holdings.lapsed()
+    assert first.message not in list(table[1].store.kept())

@@ -105,6 +105,8 @@ class LiveDriver(Device):
         self._outbox: list[Frame] = []
         self._output: list[Output] = []
         self._woken: list[str] = []
+        self._unsaved = False
+        """Whether others rely on something that is not on the disk yet."""
         super().__init__(
             device, kind, parameters, store, rng=rng, clock=clock, quotas=quotas, limits=limits, friends=friends
         )
@@ -113,6 +115,8 @@ class LiveDriver(Device):
         self.full = False
         """Whether the disk is full: nothing is taken from neighbours then."""
         self._load()
+        self._finish()
+        self._unsaved = False
         try:
             self.save()
         except DamagedError:
@@ -120,7 +124,6 @@ class LiveDriver(Device):
         except OutputError as error:  # nobody has been promised anything yet
             _log.warning("%s", error)
             self.full = True
-        self._finish()
 
     # Events: the application ------------------------------------------------------------------------------------------
 
@@ -463,11 +466,10 @@ class LiveDriver(Device):
             self._finish()
 
     def _finish(self) -> None:
-        """Carry out what the event has led to; others hear of it when it is on the disk."""
+        """Carry out what the event has led to; others hear of it when it is on the disk (:meth:`output`)."""
         self._carry()
-        if self._durable:
-            self._durable = False
-            self.save()
+        self._unsaved = self._unsaved or self._durable
+        self._durable = False
         self._output += self._outbox
         self._output += self._happened
         self._outbox, self._happened = [], []
@@ -477,7 +479,13 @@ class LiveDriver(Device):
         self._save([(link.node, link.settled, link.packet) for link in self.links.values() if not link.mute])
 
     def output(self) -> list[Output]:
-        """What events have led to since the last call, in order: frames to send, and news for the application."""
+        """What events have led to since the last call, in order: frames to send, and news for the application.
+
+        What others rely on is on the disk then, in one commit for all of these events.
+        """
+        if self._unsaved:
+            self.save()
+            self._unsaved = False
         output, self._output = self._output, []
         return output
 

@@ -30,12 +30,12 @@ What strangers and bad neighbours can do
 ----------------------------------------
 All that they cause us to remember is bounded: connections that are not links yet, links, one incoming frame for each
 link, addresses, penalties. Nobody can keep others out by filling a table: when there are too many connections, the
-oldest of the host that has most goes, and an honest device needs a place for milliseconds only. When all places for
-strangers are taken, one of the host that has most of them makes way, the one on which nothing was said for longest;
-some places are for devices that are known (named, or met on an earlier day). Frames are taken no faster than a limit,
-so that whoever sends faster is slowed down by the connection, and outgoing frames wait in the hands of whoever sends
-them. A device that breaks the rules loses its link and is not let in again for a while, for longer each time.
-Everything refused is counted by reason in ``refused``.
+oldest of the host that has most goes, those that have said nothing apart from others, and an honest device needs a
+place for milliseconds only. When all places for strangers are taken, one of the host that has most of them makes way,
+the one on which nothing was said for longest; some places are for devices that are known (named, or met on an earlier
+day). Frames are taken no faster than a limit, so that whoever sends faster is slowed down by the connection, and
+outgoing frames wait in the hands of whoever sends them. A device that breaks the rules loses its link and is not let
+in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from hunet.node.discovery import Discovery, Sighting
     from hunet.node.identity import Identity
@@ -106,9 +106,11 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     places_for_known: int = 16
     """Of these, so many, but at most a quarter, are not for strangers."""
     turn_seconds: float = 2.0
-    """After so long a stranger's link may be ended to make room for another device."""
+    """After so long a stranger's link may be ended to make room for another; it then rests for five times as long."""
     handshakes: int = 128
-    """Connections at once that are not links yet."""
+    """Connections at once that are not links yet, beside those that have said nothing."""
+    silent: int = 256
+    """Connections at once that have said nothing: far more than are accepted before one of them is heard."""
     dials: int = 16
     """Attempts to connect at once; and half as many a second in the long run, because beacons can be forged."""
     frame_bytes: int = 4 << 20
@@ -176,7 +178,8 @@ class Neighbourhood:
         self._links: dict[str, _Link] = {}
         self._open: set[bytes] = set()  # the ids of sessions that are links, or may become one
         self._choosing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._shaking_hands: dict[asyncio.StreamWriter, str] = {}  # the host of each, the oldest first
+        self._silent: dict[asyncio.StreamWriter, str] = {}  # connections that have said nothing, and the host of each
+        self._shaking_hands: dict[asyncio.StreamWriter, str] = {}  # those that have; both begin with the oldest
         self._dialling: set[str] = set()
         self._dials = RateLimit(limits.dials / 2, 2.0 * limits.dials)
         self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
@@ -302,33 +305,46 @@ class Neighbourhood:
             await self._serve(link, sighting.rssi)
 
     def _accepted(self, radio: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        hands = self._shaking_hands
-        hands[writer] = _host(writer)
-        if len(hands) > self._limits.handshakes:
-            crowd = Counter(hands.values()).most_common(1)[0][0]
-            oldest = next(each for each, host in hands.items() if host == crowd)
-            del hands[oldest]
-            self.refused["too many handshakes"] += 1
-            oldest.transport.abort()
+        self._admit(self._silent, writer, self._limits.silent)
         self._tasks.serve(writer, self._answer(reader, writer, radio))
 
+    def _admit(self, those: dict[asyncio.StreamWriter, str], writer: asyncio.StreamWriter, most: int) -> None:
+        """Make a connection one of those; if there are too many, the oldest of the host that has most goes."""
+        those[writer] = _host(writer)
+        if len(those) > most:
+            crowd = Counter(those.values()).most_common(1)[0][0]
+            oldest = next(each for each, host in those.items() if host == crowd)
+            del those[oldest]
+            self.refused["too many handshakes"] += 1
+            oldest.transport.abort()
+
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, radio: str) -> None:
+        def spoke() -> None:
+            if self._silent.pop(writer, None) is not None:
+                self._admit(self._shaking_hands, writer, self._limits.handshakes)
+
         try:
-            link = await self._establish(reader, writer, radio)
+            link = await self._establish(reader, writer, radio, spoke=spoke)
         finally:
+            self._silent.pop(writer, None)
             self._shaking_hands.pop(writer, None)
         if link is not None:
             await self._serve(link)
 
     async def _establish(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, radio: str, who: str = ""
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        radio: str,
+        who: str = "",
+        spoke: Callable[[], None] | None = None,
     ) -> _Link | None:
         """A link over a fresh connection; None if it came to nothing, and then it is closed and counted.
 
         ``who`` is whom this device dialled, if it was this one that did.
         """
         try:
-            session = await open_session(reader, writer, self.identity, bool(who), self._session_limits)
+            session = await open_session(reader, writer, self.identity, bool(who), self._session_limits, spoke)
         except PeerFault as fault:
             self.refused[fault.reason] += 1
             return None
@@ -385,11 +401,10 @@ class Neighbourhood:
         if not ripe:
             return False
         link = max(ripe, key=lambda link: (hosts[link.host], tick - link.used))
-        self._end_turn(link)
+        self._end_turn(link, 5 * limits.turn_seconds)
         return True
 
-    def _end_turn(self, link: _Link) -> None:
-        rest = self._limits.rest_seconds
+    def _end_turn(self, link: _Link, rest: float) -> None:
         self._resting[link.radio, link.session.device] = next_backoff(None, rest, rest)
         link.end("made room")
 
@@ -406,7 +421,7 @@ class Neighbourhood:
                 room = max(1, min(len(self._turned_away), len(links) // 2))  # one even if nobody can be seen: see above
                 self._turned_away.clear()
                 for link in sorted(idle, key=lambda link: link.used)[:room]:
-                    self._end_turn(link)
+                    self._end_turn(link, self._limits.rest_seconds)
 
     async def _agree(self, session: Session, radio: str, host: str) -> _Link | None:
         """The link, if both ends want this session to be theirs (see the head of this file)."""

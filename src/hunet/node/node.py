@@ -145,6 +145,7 @@ class Node(People):
         self._alarm = asyncio.Event()
         self._failed: asyncio.Future[None] | None = None
         self._skew: float | None = None
+        self._soon: asyncio.Handle | None = None
         self.running = False
 
     # Starting and stopping --------------------------------------------------------------------------------------------
@@ -616,12 +617,25 @@ class Node(People):
     async def frame(self, device: str, data: bytes) -> None:
         """A frame has come over a link."""
         try:
-            with self._watched():
-                self._driver.frame(device, data)
-        except DamagedError:
+            self._driver.frame(device, data)
+        except DamagedError as error:
+            self._fail(error)
             raise
         except OutputError:
+            self._driver.full = self._driver.stale = True
             raise PeerFault("no room") from None
+        finally:
+            if self._soon is None:  # frames that have come with this one are committed with it
+                self._soon = asyncio.get_running_loop().call_soon(self._carry_out_soon)
+
+    def _carry_out_soon(self) -> None:
+        self._soon = None
+        try:
+            with self._room_or_not():
+                self._carry_out()
+        except DamagedError as error:
+            self._fail(error)
+        self._alarm.set()
 
     def signal(self, device: str, rssi: int) -> None:
         """A neighbour was heard so strongly (dBm)."""

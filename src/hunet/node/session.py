@@ -31,6 +31,8 @@ from hunet.node.identity import proven_device
 from hunet.node.noise import LONGEST, HandshakeState, NoiseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hunet.node.identity import Identity
 
 _PROLOGUE = b"hunet session 1"
@@ -177,11 +179,15 @@ async def open_session(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits = _LIMITS,
+    spoke: Callable[[], None] | None = None,
 ) -> Session:
-    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection."""
+    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection.
+
+    ``spoke`` is called when who dialled has said something.
+    """
     try:
         async with asyncio.timeout(limits.handshake_seconds):
-            return await _handshake(reader, writer, identity, initiator, limits)
+            return await _handshake(reader, writer, identity, initiator, limits, spoke)
     except TimeoutError:
         writer.transport.abort()
         raise PeerFault("slow handshake") from None
@@ -199,10 +205,23 @@ async def _handshake(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits,
+    spoke: Callable[[], None] | None,
 ) -> Session:
     # Nothing is computed for somebody who has not said anything.
     first = None if initiator else await _read_message(reader, None, "cut off", longest=256)
+<<<<<<< HEAD
     noise = HandshakeState("XX", initiator, identity.exchange_key, prologue=_PROLOGUE)
+=======
+    if spoke is not None:
+        spoke()
+    noise = NoiseConnection.from_name(_NOISE)
+    noise.set_prologue(_PROLOGUE)
+    noise.set_keypair_from_private_bytes(Keypair.STATIC, identity.exchange_key)
+    (noise.set_as_initiator if initiator else noise.set_as_responder)()
+    noise.start_handshake()
+    state = noise.noise_protocol.handshake_state  # which the library forgets when the handshake is done
+    proof = device_key(identity.device) + identity.sign(_PROOF + identity.exchange_public_key)
+>>>>>>> trust
 
     async def say(payload: bytes) -> None:
         try:
