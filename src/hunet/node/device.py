@@ -24,6 +24,7 @@ from hunet.node.clock import WEEK, is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits, is_private
 from hunet.node.state import read_state, write_state
+from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +75,7 @@ class Device:
         self.device = device
         self.store = store
         self.holdings = Holdings(device, store, quotas or Quotas())
-        self.messages = self.holdings.messages
+        self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
         self.private: Private | None = None
@@ -84,6 +85,7 @@ class Device:
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
+        self._surrenders = issubclass(kind, Surrenders)
         self._clock = clock
         self._news = 0
         """Grows whenever there is something that neighbours have not been greeted with."""
@@ -152,10 +154,17 @@ class Device:
         """The links that were open when the state was written are not any more: as the engine ends a contact."""
         for peer, settled, packet in links:
             if not settled:
-                self.protocol.settled(peer, self.now)
+                self._settle(peer)
             if packet is not None:
                 self.protocol.sent(peer, packet, False, self.now)
             self.protocol.link_down(peer, self.now)
+
+    def _settle(self, peer: Node) -> None:
+        if isinstance(self.protocol, Settles):  # a watcher may ask for it where the protocol does not
+            self.protocol.settled(peer, self.now)
+
+    def _surrender(self, among: MessageSet) -> MessageSet:
+        return cast("Surrenders", self.protocol).surrender(among, self.now) if self._surrenders else 0
 
     def _feed(self, known: int) -> None:
         """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
@@ -181,7 +190,7 @@ class Device:
             "timers": timers,
             "held": self.holdings.held,
             "more": self.holdings.more,
-            "next": len(self.messages),
+            "next": len(self.holdings.messages),
             "protocol": self.protocol,
         }
         try:
@@ -282,10 +291,12 @@ class Device:
         """What is held and in date, latest first, and for whom as far as the protocol knows."""
         names = self.holdings.names
         found = []
+        explains = isinstance(self.protocol, Explains)
         alive = self.holdings.held & ~self.messages.dead(self.now)
         for number in islice(members(alive), most):
             message = self.messages[number]
-            devices, strength = self.protocol.demand(message, self.now)
+            protocol = cast("Explains", self.protocol)
+            devices, strength = protocol.demand(message, self.now) if explains else Demand()
             found.append(
                 {
                     "id": message.id,
@@ -303,7 +314,7 @@ class Device:
 
     def community(self) -> list[str] | None:
         """The devices that the protocol takes for this one's community; None in a system without communities."""
-        circle = self.protocol.circle()
+        circle = self.protocol.circle() if isinstance(self.protocol, FindsCommunity) else None
         return None if circle is None else [self.holdings.names[node] for node in reversed(members(circle))]
 
     def _keep_quotas(self) -> None:
@@ -313,7 +324,7 @@ class Device:
 
     def _make_room(self, what: str, among: MessageSet, size: int) -> None:
         while among and size > 0:
-            gone = self.protocol.surrender(among, self.now)
+            gone = self._surrender(among)
             if not gone:
                 return
             self.count(f"quota: {what}", gone.bit_count())
