@@ -379,6 +379,20 @@ def test_a_replayed_message_and_a_blocked_writer_do_not_come_through(tmp_path: P
     play(scene())
 
 
+def test_what_a_crash_sends_twice_is_taken_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        push: dict[str, Any] = {"protocol": "push"}
+        async with device(tmp_path, "ann", **push) as ann, device(tmp_path, "bob", ann, **push) as bob:
+            await ann.send(bob.device, "hello")
+            await until(lambda: len(texts(bob, ann)) == 1)
+            ann._store.execute("UPDATE letters SET publication = NULL")  # as if that had not reached the disk
+            ann._private.settle(ann.now)
+            await until(lambda: bob.status()["counters"].get("refused: replayed", 0) == 1)
+            assert len(texts(bob, ann)) == 1
+
+    play(scene())
+
+
 def test_keys_are_renewed_while_nodes_are_linked(tmp_path: Path) -> None:
     shift = 0.0
 

@@ -14,15 +14,18 @@ from typing import Any
 
 import pytest
 import typer
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from typer.testing import CliRunner, Result
 
 from hunet import Node
 from hunet.cli import node, people
 from hunet.model import ConfigurationError
+from hunet.node.direct import unseal
 from hunet.node.groups import GroupBook
 from hunet.node.http.server import HttpServer
 from hunet.node.identity import Identity
-from hunet.node.publication import WEEK, Group, Refused
+from hunet.node.prekeys import KEPT, Announcement
+from hunet.node.publication import WEEK, Group, Refused, read_publication
 from hunet.node.store import Store
 from tests.node.company import until
 from tests.node.test_node import device, play
@@ -142,6 +145,29 @@ def test_three_nodes_in_a_group_and_one_is_removed(tmp_path: Path) -> None:
             assert bob.groups() == {"choir": [ann.device]}
             bob.leave("choir")
             assert len(bob._store.subscriptions()) == 1  # its inbox
+
+    play(scene())
+
+
+def test_a_new_key_waits_for_a_member_whose_prekey_is_not_known_yet(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with device(tmp_path, "ann", **PUSH) as ann:
+            ann.join(Group.new("choir"))
+            for member in (BOB, EVE):
+                ann._private.groups.met("choir", member.device)
+            assert ann.remove_member("choir", EVE.device) == 1
+            assert ann.conversations() == []  # it is no message that anybody reads
+            prekey, now = X25519PrivateKey.generate(), ann.now
+            public = prekey.public_key().public_bytes_raw()
+            announcement = Announcement.signed(BOB, public, now, now + KEPT)
+            ann._private.hear("somebody", [announcement.to_bytes()], ann.now)
+            contents = [ann._store.content(number) or b"" for number in ann._store.kept()]
+            found = [read_publication(each, ann.now) for each in contents]
+            (said,) = [each for each in found if each.topic == announcement.topic]
+            writer, inside = unseal(prekey, said)
+            assert (writer, inside["kind"], inside["removed"]) == (ann.device, "rekey", [EVE.device])
+            assert inside["key"] == ann.group("choir").key
+            assert ann._store.select("SELECT count(*) FROM letters") == [(0,)]
 
     play(scene())
 

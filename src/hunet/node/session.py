@@ -209,19 +209,9 @@ async def _handshake(
 ) -> Session:
     # Nothing is computed for somebody who has not said anything.
     first = None if initiator else await _read_message(reader, None, "cut off", longest=256)
-<<<<<<< HEAD
-    noise = HandshakeState("XX", initiator, identity.exchange_key, prologue=_PROLOGUE)
-=======
     if spoke is not None:
         spoke()
-    noise = NoiseConnection.from_name(_NOISE)
-    noise.set_prologue(_PROLOGUE)
-    noise.set_keypair_from_private_bytes(Keypair.STATIC, identity.exchange_key)
-    (noise.set_as_initiator if initiator else noise.set_as_responder)()
-    noise.start_handshake()
-    state = noise.noise_protocol.handshake_state  # which the library forgets when the handshake is done
-    proof = device_key(identity.device) + identity.sign(_PROOF + identity.exchange_public_key)
->>>>>>> trust
+    noise = HandshakeState("XX", initiator, identity.exchange_key, prologue=_PROLOGUE)
 
     async def say(payload: bytes) -> None:
         try:

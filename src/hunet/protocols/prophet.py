@@ -37,7 +37,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
-from hunet.protocols.contract import ID_BYTES, Control, Demand, Driver, Packet
+from hunet.protocols.capabilities import Demand
+from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
 from hunet.protocols.router import DestinationRouter, Directory, RouterParameters
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import msgspec
 
 from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
+from hunet.protocols.capabilities import Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Interests
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Experiment, Packet
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
 
 if TYPE_CHECKING:
     from random import Random
