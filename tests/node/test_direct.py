@@ -175,6 +175,24 @@ def test_the_latest_announcement_counts_and_is_told_once(store: Store) -> None:
         book.hear("eve", ["text"], NOW)
 
 
+def test_who_meets_is_not_told_of_everybody_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunet.node.prekeys._NEWEST", 3)
+    monkeypatch.setattr("hunet.node.prekeys._OTHERS", 2)
+    book, known = AnnouncementBook(store, ANN.device, lambda device: False), []
+    for _ in range(20):
+        known.append(announced(Identity.new())[1].to_bytes())
+        book.hear("eve", [known[-1]], NOW)
+    own, heard = announced(ANN)[1], set[bytes]()
+    for _ in range(200):
+        (frame,) = book.frames_for("joe", own, NOW)
+        told = wire.decode(frame)["announcements"]
+        assert told[:4] == [own.to_bytes(), *known[:-4:-1]]
+        assert len(told) <= 6
+        heard |= set(told)
+        book.forget("joe")  # he has gone, and comes again
+    assert heard == {own.to_bytes(), *known}
+
+
 def test_who_makes_devices_up_pushes_out_its_own(store: Store) -> None:
     book = AnnouncementBook(store, ANN.device, lambda device: device == BOB.device, most=10)
     honest = [Identity.new() for _ in range(4)]

@@ -15,7 +15,7 @@ publish      topic, text, ttl        the id of the publication
 subscribe    topic
 unsubscribe  topic
 status                               what :meth:`Node.status` says
-events                               what the protocol was shown (:class:`~hunet.protocols.contract.Logged`)
+events                               what the protocol was shown (:class:`~hunet.protocols.watcher.Logged`)
 ===========  ======================  ==================================================================================
 """
 

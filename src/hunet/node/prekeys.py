@@ -1,7 +1,7 @@
 """Prekeys: short-lived keys to which direct messages are sealed, and the announcements that make them known.
 
 A device makes an X25519 key every two days, signs it with its name, and deletes the private half eight days later. The
-signed note is an :class:`Announcement`. Devices tell each other all announcements that they know, so that sooner or
+signed note is an :class:`Announcement`. Devices that meet tell each other of announcements, so that sooner or
 later one can write to people who are not in reach. Who keeps ciphertexts and gets hold of a device later finds private
 halves of eight days at most: what was written before stays secret (forward secrecy). The idea is that of the signed
 prekey of X3DH (Marlinspike and Perrin, "The X3DH Key Agreement Protocol", revision 1); there are no one-time prekeys,
@@ -46,6 +46,8 @@ KEPT = 8 * DAY
 _SKEW = 300.0
 _MOST_AT_ONCE = 50
 """Announcements in a frame."""
+_NEWEST, _OTHERS = 250, 250
+"""Announcements that a neighbour is told of when it comes: some 95 kB, however many are known."""
 _MOST = 5000
 """Announcements of strangers that a device keeps."""
 _NEW_PER_SECOND, _NEW_AT_ONCE = 20.0, 1000.0
@@ -209,16 +211,20 @@ class AnnouncementBook:
             self._store.execute("DELETE FROM announcements WHERE device = ?", device)
 
     def frames_for(self, neighbour: str, own: Announcement, now: float) -> Iterator[bytes]:
-        """What a neighbour has not been given yet, this device's own first."""
-        first = [own.to_bytes()] if neighbour not in self._given else []
-        while True:
-            sql = "SELECT number, encoded FROM announcements WHERE number > ? AND until > ? ORDER BY number LIMIT ?"
-            rows = self._store.select(sql, self._given.get(neighbour, 0), now, _MOST_AT_ONCE - len(first))
-            if not rows and not first:
-                return
-            self._given[neighbour] = rows[-1][0] if rows else self._given.get(neighbour, 0)
-            yield wire.encode({"t": "announcements", "announcements": first + [encoded for _, encoded in rows]})
-            first = []
+        """What to tell a neighbour: at first this device's own, the newest and some others, then what is new."""
+        told = self._given.get(neighbour)
+        if told is None:
+            newest = self._encoded("until > ? ORDER BY number DESC LIMIT ?", now, _NEWEST)
+            some = self._encoded("until > ? ORDER BY random() LIMIT ?", now, _OTHERS)
+            telling = list(dict.fromkeys([own.to_bytes(), *newest, *some]))
+        else:
+            telling = self._encoded("until > ? AND number > ? ORDER BY number", now, told)
+        self._given[neighbour] = self._store.select("SELECT coalesce(max(number), 0) FROM announcements")[0][0]
+        for start in range(0, len(telling), _MOST_AT_ONCE):
+            yield wire.encode({"t": "announcements", "announcements": telling[start : start + _MOST_AT_ONCE]})
+
+    def _encoded(self, where: str, *values: object) -> list[bytes]:
+        return [each for (each,) in self._store.select(f"SELECT encoded FROM announcements WHERE {where}", *values)]
 
     def forget(self, neighbour: str) -> None:
         """A link is gone: with the next, everything is told again."""
