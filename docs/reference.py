@@ -22,6 +22,7 @@ MODULES = (
     "hunet.testing",
     "hunet.protocols",
     "hunet.protocols.contract",
+    "hunet.protocols.capabilities",
     "hunet.protocols.carrier",
     "hunet.model",
     "hunet.simulation",

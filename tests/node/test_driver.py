@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hunet.model import Catalogue, OutputError, PeerError
+from hunet.model import DeviceCatalogue, OutputError, PeerError
 from hunet.node import wire
 from hunet.node.driver import LiveDriver
 from hunet.node.holdings import Quotas
@@ -22,7 +22,7 @@ from tests.node.table import IDENTITIES, NAMES, Table
 
 STATEFUL = ["push", "spray-and-wait", "b-sub", "socialcast", "social-election", "socio-aware-overlay", "mops"]
 STATEFUL += ["prophet", "prophet-v2", "max-prop", "bubble-rap"]
-OUTSIDE = (LiveDriver, Catalogue)
+OUTSIDE = (LiveDriver, DeviceCatalogue)
 """What the state of a protocol refers to and does not hold."""
 
 
@@ -453,7 +453,7 @@ def test_a_flood_of_ids_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     table = ready()
     ids = [f"{number:026d}".translate(str.maketrans("0189", "abcd")) for number in range(50)]
     table.say(1, 0, t="control", contact=1, packet={"kind": "hunet.Have", "messages": ids})
-    assert len(table[0].messages) == 10
+    assert (len(table[0].holdings.messages), len(table[0].messages)) == (10, 0)
 
 
 # Quotas ------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits
 from hunet.node.state import read_state, write_state
+from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +73,7 @@ class Device:
         self.store = store
         self._friends, self._wanted = friends, store.subscriptions()
         self.holdings = Holdings(device, store, quotas or Quotas(), self._favours)
-        self.messages = self.holdings.messages
+        self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
         self.dirty = False
@@ -80,6 +81,7 @@ class Device:
         self.stale = False
         """Whether it knows what is not on the disk, or another time: then nothing of it is written any more."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
+        self._surrenders = issubclass(kind, Surrenders)
         self._clock = clock
         self._news = 0
         """Grows whenever there is something that neighbours have not been greeted with."""
@@ -151,10 +153,17 @@ class Device:
         """The links that were open when the state was written are not any more: as the engine ends a contact."""
         for peer, settled, packet in links:
             if not settled:
-                self.protocol.settled(peer, self.now)
+                self._settle(peer)
             if packet is not None:
                 self.protocol.sent(peer, packet, False, self.now)
             self.protocol.link_down(peer, self.now)
+
+    def _settle(self, peer: Node) -> None:
+        if isinstance(self.protocol, Settles):  # a watcher may ask for it where the protocol does not
+            self.protocol.settled(peer, self.now)
+
+    def _surrender(self, among: MessageSet) -> MessageSet:
+        return cast("Surrenders", self.protocol).surrender(among, self.now) if self._surrenders else 0
 
     def _feed(self, known: int) -> None:
         """Show the protocol what is on the disk and it does not hold.
@@ -189,7 +198,7 @@ class Device:
             "timers": timers,
             "held": self.holdings.held,
             "more": self.holdings.more,
-            "next": len(self.messages),
+            "next": len(self.holdings.messages),
             "protocol": self.protocol,
         }
         try:
@@ -280,10 +289,12 @@ class Device:
         """What is held and in date, latest first, and for whom as far as the protocol knows."""
         names = self.holdings.names
         found = []
+        explains = isinstance(self.protocol, Explains)
         alive = self.holdings.held & ~self.messages.dead(self.now)
         for number in islice(members(alive), most):
             message = self.messages[number]
-            devices, strength = self.protocol.demand(message, self.now)
+            protocol = cast("Explains", self.protocol)
+            devices, strength = protocol.demand(message, self.now) if explains else Demand()
             found.append(
                 {
                     "id": message.id,
@@ -301,7 +312,7 @@ class Device:
 
     def community(self) -> list[str] | None:
         """The devices that the protocol takes for this one's community; None in a system without communities."""
-        circle = self.protocol.circle()
+        circle = self.protocol.circle() if isinstance(self.protocol, FindsCommunity) else None
         return None if circle is None else [self.holdings.names[node] for node in reversed(members(circle))]
 
     def _favours(self, message: Message) -> bool:
@@ -325,7 +336,7 @@ class Device:
         let_go = 0
         while among := self.holdings.excess():
             held = among & self.holdings.held
-            gone = self.protocol.surrender(held, self.now) if held else among & -among
+            gone = self._surrender(held) if held else among & -among
             if not gone and held == among & self.holdings.held:
                 break  # the protocol needs all of them at this moment
             for number in members(without(gone, self.holdings.held)):

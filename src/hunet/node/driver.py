@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hunet.model import Message, Node, OutputError, PeerError, Topic, matching_score, members
 from hunet.node import wire
@@ -21,6 +21,7 @@ from hunet.node.packets import Packets
 from hunet.node.rate_limits import has_more_items
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
 from hunet.node.store import DamagedError
+from hunet.protocols.capabilities import Checks, OutOfBand, exchanges_once
 from hunet.protocols.contract import Control, Data, Packet
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class LiveDriver(Device):
         again: float = AGAIN,
     ) -> None:
         self.links: dict[str, Link] = {}
-        self._room, self._again = room, again if kind.exchanges_once else NEVER
+        self._room, self._again = room, again if exchanges_once(kind) else NEVER
+        self._checks, self._out_of_band = issubclass(kind, Checks), issubclass(kind, OutOfBand)
         self._outbox: list[Frame] = []
         self._output: list[Output] = []
         self._woken: list[str] = []
@@ -261,8 +263,8 @@ class LiveDriver(Device):
             case {"t": "settled"} if link.ready:
                 if not link.settled:
                     link.settled = True
-                    self._ask(link, lambda: self.protocol.settled(link.node, self.now))
-            case {"t": "out of band", "packet": dict(plain), "publications": list(publications)}:
+                    self._ask(link, lambda: self._settle(link.node))
+            case {"t": "out of band", "packet": dict(plain), "publications": list(publications)} if self._out_of_band:
                 self._take_out_of_band(link, plain, publications)
             case _:
                 raise PeerError("a frame that makes no sense here")
@@ -278,7 +280,7 @@ class LiveDriver(Device):
     def _end_contact(self, link: Link) -> None:
         if not link.mute and not link.settled:
             link.settled = True
-            self.protocol.settled(link.node, self.now)
+            self._settle(link.node)
         del self.links[link.device]
         if not link.mute:
             if link.packet is not None:
@@ -350,7 +352,7 @@ class LiveDriver(Device):
         elif not link.settled:
             link.settled = True
             self._frame(link, "settled")
-            self.protocol.settled(link.node, self.now)
+            self._settle(link.node)
 
     def _publications(self, packet: Data) -> list[bytes] | None:
         """What a packet carries, as its encoding lists it; None if the disk has lost some, which then is given up."""
@@ -359,7 +361,7 @@ class LiveDriver(Device):
         lost = [number for number, content in found.items() if content is None]
         for number in lost:
             self.count("damaged")
-            self.protocol.surrender(1 << number, self.now)
+            self._surrender(1 << number)
         return None if lost else [content for content in found.values() if content is not None]
 
     def _pass_turn(self, link: Link) -> None:
@@ -395,7 +397,8 @@ class LiveDriver(Device):
             return
         packet = self._packets.read_data(plain, publications, link.node, self.now) if publications else None
         shown = packet or self._packets.read(plain, Packet)
-        self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, shown, self.now))
+        protocol = cast("OutOfBand", self.protocol)
+        self._ask(link, lambda: protocol.receive_out_of_band(link.node, shown, self.now))
         self.holdings.keep_arrived()
         self._keep_quotas()
         self._durable = self._durable or packet is not None
@@ -414,7 +417,8 @@ class LiveDriver(Device):
                 link.skew -= by
 
     def _show(self, link: Link, packet: Packet) -> None:
-        self.protocol.check(packet)
+        if self._checks:
+            cast("Checks", self.protocol).check(packet)
         self._ask(link, lambda: self.protocol.receive(link.node, packet, self.now))
 
     def _ask(self, link: Link, call: Callable[[], None]) -> None:

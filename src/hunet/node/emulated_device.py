@@ -39,8 +39,7 @@ from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
 from hunet.node.store import open_store
 from hunet.node.tasks import Tasks
-from hunet.protocols.contract import Logged
-from hunet.protocols.watcher import watch_protocol
+from hunet.protocols.watcher import Logged, watch_protocol
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Recorder:
         self.events: list[Logged] = []
 
     def __call__(self, protocol: Protocol) -> Protocol:
-        return watch_protocol(protocol, self._note)
+        return watch_protocol(protocol, self._note, also=("settled",))
 
     def _note(self, what: str, given: dict[str, Any]) -> None:
         peer = given.get("peer", given.get("node", -1))

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError, members
+from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, OutputError, PeerError, members
 from hunet.node.identity import device_key
 from hunet.node.shares import FairShares
 from hunet.node.store import Header
@@ -68,6 +68,8 @@ class Holdings:
     ) -> None:
         self._store, self._quotas, self._favours = store, quotas, favours
         self.messages = Catalogue()
+        self.shown = DeviceCatalogue(self.messages)
+        """What the protocol knows of them: those that are here, and not those that others only speak of."""
         self.names: dict[Node, str] = dict(store.devices())
         """Devices by number, and authors by theirs."""
         self._numbers = {name: number for number, name in self.names.items()}
@@ -115,6 +117,7 @@ class Holdings:
         for pending in self._store.waiting():
             self.wait(pending.message)
         self.messages.skip(int((self._store.fact("next") or b"0").decode()))
+        self.shown.show((1 << len(self.messages)) - 1)  # also what was skipped, which is dead to the protocol
 
     def commit(self) -> None:
         """Everything is on the disk when this returns."""
@@ -224,6 +227,7 @@ class Holdings:
 
     def _remember(self, header: Header) -> Message:
         message = self.messages.add(header.id, header.topic, header.author, header.created, header.size, header.ttl)
+        self.shown.show(message.bit)
         if header.giver != self.node:
             self._givers[message.number] = header.giver
         self._largest = max(self._largest, header.size)

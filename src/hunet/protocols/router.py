@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import msgspec
 
 from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
+from hunet.protocols.capabilities import Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Interests
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Experiment, Packet
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
 
 if TYPE_CHECKING:
     from random import Random
@@ -81,10 +82,10 @@ class Router(Carrier):
         return gone
 
     def forget(self, messages: MessageSet) -> None:
-        """Copies were dropped for lack of room: what was delivered here is not needed again, the rest may be."""
+        """Copies were dropped for lack of room: what was for this device is not needed again, the rest may be."""
         if self.parameters.again == "never":
             return
-        lost = without(messages, self.delivered)
+        lost = without(messages, self.delivered & self.wanted(self.topics))
         self.seen = without(self.seen, lost)
         self._greeting = ()
         if lost and self.parameters.again == "at-once":

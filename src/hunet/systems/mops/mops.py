@@ -9,8 +9,9 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
+from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import Learner, Neighbourhood
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-    from hunet.protocols.contract import Experiment
+    from hunet.protocols.capabilities import Experiment
 
 _TICK = 1e-6
 """Two lists of one device are at least so far apart (s)."""
@@ -45,7 +46,6 @@ class Mops(WeightedCarrier):
     """Send inside your community, collect for it outside, by weight."""
 
     Parameters: ClassVar[type[Parameters]] = MopsParameters
-    unnamed: ClassVar[frozenset[str]] = frozenset({"closeness", "communities", "later"})
 
     def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, without
+from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Carrier, Seen
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,8 +34,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import msgspec
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
+from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Have
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
 from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
 

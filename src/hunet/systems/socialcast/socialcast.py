@@ -9,7 +9,8 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.capabilities import Demand
+from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
 

@@ -145,7 +145,7 @@ class LocalCommunity:
         new = False
         mine = self.familiar_of
         last, when = self._heard.get(peer, (None, 0))
-        if told.familiar_of is not last or when != self._beginnings:  # otherwise all of it is known
+        if told.familiar_of != last or when != self._beginnings:  # otherwise all of it is known
             for node, heard in told.familiar_of.items():
                 known = mine.get(node)
                 if known is not None and heard & ~known:

@@ -32,7 +32,8 @@ def read(results: Path) -> Studies:
 
 def communities_of(runs: Runs, **place: Any) -> list[dict[str, Any]]:
     """The communities that a frozen study took for granted."""
-    found: list[dict[str, Any]] = runs.first(OVERLAY, **place)["name"]["result"]["parameters"]["communities"]
+    name = runs.first(OVERLAY, **place)["name"]["result"]
+    found: list[dict[str, Any]] = {**name["parameters"], **name.get("prepared", {})}["communities"]
     return found
 
 

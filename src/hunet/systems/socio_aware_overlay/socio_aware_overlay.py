@@ -5,7 +5,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -22,8 +22,9 @@ from hunet.model import (
     without,
 )
 from hunet.protocols.buffer import Eviction
+from hunet.protocols.capabilities import Demand, Experiment, OutOfBandDriver
 from hunet.protocols.carrier import Carrier, Seen
-from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
 from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
@@ -188,7 +189,7 @@ class SocioAwareOverlay(Carrier):
         greeting = super().link_up(peer, now)
         near = self._is_near(peer)
         words = self._words.get(near)
-        if words is not None and words[-1] is not greeting[-1]:  # messages have expired since
+        if words is not None and words[-1] != greeting[-1]:  # messages have expired since
             words = None
         if words is None:
             words = self._words[near] = (*self._news(near), *greeting)
@@ -210,13 +211,13 @@ class SocioAwareOverlay(Carrier):
             if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
                 self._look_around(now)
         elif isinstance(packet, BrokerNews):
-            if self._brokers_heard.get(peer) is not packet.communities:
+            if self._brokers_heard.get(peer) != packet.communities:
                 self._brokers_heard[peer] = packet.communities
                 if self.directory.update(packet.communities):
                     self._words.clear()
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
-            if self._subscriptions_heard.get(peer) is not packet.records:
+            if self._subscriptions_heard.get(peer) != packet.records:
                 self._subscriptions_heard[peer] = packet.records
                 self._learn(self._of_concern(packet.records, peer), peer)
         else:
@@ -327,11 +328,14 @@ class SocioAwareOverlay(Carrier):
             hops = tuple([self.hops[number] for number in members(messages)])
             packet = Direct(messages, hops, told | others | 1 << self.node)
             for broker in _sorted(others):
-                self.driver.send_out_of_band(broker, packet)
+                self._send_out_of_band(broker, packet)
         elif others:
             self.unicasts |= messages
             kept |= messages
         return kept
+
+    def _send_out_of_band(self, broker: Node, packet: Packet) -> None:
+        cast("OutOfBandDriver", self.driver).send_out_of_band(broker, packet)
 
     def _drop(self, messages: MessageSet) -> None:
         for number in members(messages):
@@ -364,7 +368,7 @@ class SocioAwareOverlay(Carrier):
                 self.driver.send(neighbour, packet)
         if self.is_broker and self._direct and not shared:
             for broker in _sorted(self.place.brokers & ~(1 << self.node)):
-                self.driver.send_out_of_band(broker, packet)
+                self._send_out_of_band(broker, packet)
 
     # The overlay ----------------------------------------------------------------------------------------------------
 
@@ -401,11 +405,11 @@ class SocioAwareOverlay(Carrier):
         if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
             change = BrokerNews(((place.brokers, place.community, now),))
             for broker in _sorted(self.directory.brokers & ~(1 << self.node)):
-                self.driver.send_out_of_band(broker, change)
+                self._send_out_of_band(broker, change)
             if was_broker:
                 handed_on = SubscriptionNews(self.subscriptions.records())
                 for broker in _sorted(place.brokers & ~before.brokers):
-                    self.driver.send_out_of_band(broker, handed_on)
+                    self._send_out_of_band(broker, handed_on)
         if was_broker != self.is_broker:
             self.driver.role("broker" if self.is_broker else "user")
             if self.is_broker and self.errands:  # they are at their end
