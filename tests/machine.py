@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -80,15 +80,15 @@ def needs_namespaces() -> None:
 
 
 @contextmanager
-def needs_small_disk(folder: Path, size: str) -> Iterator[None]:
-    """A file system of so many bytes in a folder."""
+def needs_small_disk(folder: Path, size: str) -> Iterator[Callable[[str], object]]:
+    """A file system of so many bytes in a folder, and how to give it another size."""
     mounted = shutil.which("mount") and subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
     )
     if not mounted or mounted.returncode:
         _lacks("file systems of its own")
     try:
-        yield
+        yield lambda size: subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
     finally:
         subprocess.run(["umount", str(folder)], capture_output=True, check=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def test_a_subscription_that_cannot_be_written_is_refused_and_the_node_goes_on(t
 
 
 def test_a_node_starts_on_a_disk_that_is_full(tmp_path: Path) -> None:
-    async def scene() -> None:
+    async def scene(resize: Callable[[str], object]) -> None:
         said = []
         async with device(tmp_path / "ann") as ann:
             for _ in range(5):
@@ -92,10 +93,10 @@ def test_a_node_starts_on_a_disk_that_is_full(tmp_path: Path) -> None:
                 with pytest.raises(OutputError, match="make some room"):
                     await ann.publish("news", os.urandom(500_000))
                 assert ann.running
-        (tmp_path / "other").unlink()
+        resize("8m")
         async with device(tmp_path / "ann") as ann:
             said.append((await ann.publish("news", "there is room again")).id)
             assert {each["id"] for each in ann.carried()} == set(said)
 
-    with needs_small_disk(tmp_path, "2m"):
-        asyncio.run(scene())
+    with needs_small_disk(tmp_path, "2m") as resize:
+        asyncio.run(scene(resize))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hunet.model import ConfigurationError, Parameters, from_mapping
+from hunet.protocols.capabilities import PreparesLive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,5 +30,6 @@ def live_parameters(kind: type[Protocol], given: Mapping[str, Any], quota: int) 
     parameters = from_mapping(kind.Parameters, given)
     if hasattr(parameters, _MESSAGES):
         parameters = msgspec.structs.replace(parameters, **{_MESSAGES: None})
-    completed: Parameters = kind.prepare_live(parameters, quota)
-    return completed
+    if issubclass(kind, PreparesLive):
+        parameters = kind.prepare_live(parameters, quota)
+    return parameters

@@ -120,14 +120,6 @@ class Protocol:
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
 
-    @classmethod
-    def prepare_live(cls, parameters: Any, storage: int) -> Any:  # noqa: ARG003
-        """Complete the parameters for a live node, which has ``storage`` bytes and no experimenter.
-
-        Raise ConfigurationError, with the remedy, for parameters with which devices cannot deliver by themselves.
-        """
-        return parameters
-
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         self.node = node
         self.parameters = parameters
