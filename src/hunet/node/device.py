@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import logging
 import pickle
+from contextlib import suppress
 from functools import cache
 from heapq import heappop, heappush
 from importlib.metadata import version
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Message, MessageSet, Node, members
-from hunet.node.clock import WEEK, is_set
+from hunet.model import Message, MessageSet, Node, OutputError, matching_score, members, without
+from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
-from hunet.node.publication import PublicationLimits
+from hunet.node.publication import PublicationLimits, is_private
 from hunet.node.state import read_state, write_state
 from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    from hunet.node.private import Private
     from hunet.node.store import Store
     from hunet.protocols.contract import Data, Driver, Protocol
 
@@ -44,6 +46,10 @@ class Delivered(NamedTuple):
     """A message is the application's to take, and on the disk."""
 
     message: Message
+
+
+class PrivateArrived(NamedTuple):
+    """Something has come on a private topic, and is on the disk; it may call for an answer."""
 
 
 class RoleChanged(NamedTuple):
@@ -66,15 +72,23 @@ class Device:
         clock: Callable[[], float],
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
+        friends: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.device = device
         self.store = store
-        self.holdings = Holdings(device, store, quotas or Quotas())
+        self._friends, self._wanted = friends, store.subscriptions()
+        self.holdings = Holdings(device, store, quotas or Quotas(), self._favours)
         self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
+        self.private: Private | None = None
+        """Who takes what comes on private topics."""
+        self.is_hidden: Callable[[str], bool] = lambda author: False  # noqa: ARG005
+        """Of which authors the application gets nothing."""
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
+        self.stale = False
+        """Whether it knows what is not on the disk, or another time: then nothing of it is written any more."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
         self._surrenders = issubclass(kind, Surrenders)
         self._clock = clock
@@ -85,7 +99,7 @@ class Device:
         self._order = count()
         self._durable = False
         """Whether somebody relies on what the event in progress has changed."""
-        self._happened: list[Delivered | RoleChanged] = []
+        self._happened: list[Delivered | PrivateArrived | RoleChanged] = []
         self._writable = True
 
     # Starting -------------------------------------------------------------------------------------------------------
@@ -95,7 +109,10 @@ class Device:
         store = self.store
         saved = self._saved()
         self.now = max(self._clock(), saved["now"] if saved else 0.0)
-        store.forget_before(self.now - _MEMORY)
+        # The clock may be wrong: what the last run did not hold to be out of date is not forgotten by this one at once.
+        alive = float((store.fact("alive") or b"0").decode())
+        with suppress(OutputError):  # a disk that is full can be read
+            store.forget_before(min(alive, self.now) - _MEMORY, but_by=self.holdings.node)
         self.holdings.load()
         protocol = self._restore(saved) if saved else None
         self.protocol: Protocol = protocol or self._afresh()
@@ -123,7 +140,7 @@ class Device:
             _log.warning("the saved state cannot be read (%s); starting afresh", error)
             return None
         now = self._clock()
-        if saved["now"] > now + WEEK and is_set(now):
+        if saved["now"] > now + self.limits.clock_skew and is_set(now):
             _log.warning("the clock has gone back by %.0f days; starting afresh", (saved["now"] - now) / 86400)
             return None
         return saved
@@ -158,15 +175,22 @@ class Device:
         return cast("Surrenders", self.protocol).surrender(among, self.now) if self._surrenders else 0
 
     def _feed(self, known: int) -> None:
-        """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
-        kept = list(self.store.kept(known))
+        """Show the protocol what is on the disk and it does not hold.
+
+        These are the publications of its last moments; what was out of date by a clock that is right again; or all.
+        What it has ``known`` and is only for the application is not among them.
+        """
+        held = set(members(self.holdings.held))
+        kept = [n for n in self.store.kept() if n not in held and (n >= known or not self.holdings.keeps(n))]
+        taken = self.store.taken() if known else ()
         for number in kept:
             message = self.messages[number]
-            if not self.holdings.holds(number) and message.expires >= self.now:
+            if message.expires >= self.now and number not in taken:
                 self.protocol.publish(message, self.now)
-        for number in kept:
-            if not self.holdings.holds(number):
-                self.store.drop_content(number)
+                if not self.holdings.holds(number):
+                    self.store.drop_content(number)
+            else:
+                self.holdings.lapse(number)
 
     def _label(self) -> bytes:
         kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
@@ -174,6 +198,8 @@ class Device:
 
     def _save(self, contacts: list[tuple[Node, bool, Data | None]]) -> None:
         """Write the state of the protocol, and the contacts that last: peer, whether settled, packet under way."""
+        if self.stale:
+            raise OutputError("the node is about to go on with what is on its disk; try again")
         timers = [(tag, at) for tag, (at, _) in self._timers.items()]
         saved = {
             "now": self.now,
@@ -202,8 +228,10 @@ class Device:
         return {"driver": self, "messages": self.messages}
 
     def clean(self) -> None:
-        """Forget what is long out of date."""
+        """Forget what is long out of date, by a clock that has been right for long enough."""
         self.store.forget_before(self.now - _MEMORY)
+        for number in self.holdings.lapsed(self.now - _MEMORY):
+            self.holdings.drop_lapsed(number)
         self.holdings.commit()
 
     # Time -------------------------------------------------------------------------------------------------------------
@@ -225,10 +253,27 @@ class Device:
     # Actions of the contract ------------------------------------------------------------------------------------------
 
     def deliver(self, message: Message, hops: int) -> None:
-        if self.store.deliver(message.number, message.topic, hops, self.now):
+        topic = self._label_of(message)
+        if topic is not None and self.store.deliver(message.number, topic, hops, self.now):
+            self.holdings.wait(message.number)
             self.count("delivered")
             self._happened.append(Delivered(message))
             self._durable = True
+
+    def _label_of(self, message: Message) -> str | None:
+        """Under which topic a message is delivered; None if the application does not get it."""
+        author = self.holdings.names[message.publisher]
+        if self.is_hidden(author):
+            self.count("refused: blocked")
+            return None
+        if self.private is None or not is_private(message.topic):
+            return message.topic
+        encoded = self.holdings.arriving.get(message.number) or self.store.content(message.number)
+        if encoded is None:
+            return None
+        self._durable = True
+        self._happened.append(PrivateArrived())
+        return self.private.arrived(author, encoded, self.now)
 
     def set_timer(self, tag: str, at: float) -> None:
         number = next(self._order)
@@ -247,7 +292,10 @@ class Device:
         self.count(f"removed: {reason}")
         self.holdings.let_go(message.number)
         if not self.holdings.holds(message.number) and message.number not in self.holdings.arriving:
-            self.store.drop_content(message.number)
+            if reason == "expired":
+                self.holdings.lapse(message.number)
+            else:
+                self.store.drop_content(message.number)
 
     def role(self, name: str) -> None:
         self.store.set_fact("role", name.encode())
@@ -292,19 +340,37 @@ class Device:
         circle = self.protocol.circle() if isinstance(self.protocol, FindsCommunity) else None
         return None if circle is None else [self.holdings.names[node] for node in reversed(members(circle))]
 
-    def _keep_quotas(self) -> None:
-        """Where there is too much, the protocol says what goes; a device's own publications are not in question."""
-        for what, among, too_much in self.holdings.excess():
-            self._make_room(what, among, too_much)
+    def _favours(self, message: Message) -> bool:
+        """Whether the owner knows the author of a message, or wants its topic."""
+        return (
+            message.topic in self._wanted
+            or self._friends(self.holdings.names[message.publisher])
+            or any(matching_score(topic, message.topic) for topic in self._wanted)
+        )
 
-    def _make_room(self, what: str, among: MessageSet, size: int) -> None:
-        while among and size > 0:
-            gone = self._surrender(among)
-            if not gone:
-                return
-            self.count(f"quota: {what}", gone.bit_count())
-            size -= sum(self.messages[number].size for number in members(gone & ~self.holdings.held))
-            among &= self.holdings.held
+    def weigh_again(self) -> None:
+        """The owner has given somebody a name, or follows other topics."""
+        self._wanted = self.store.subscriptions()
+        self.holdings.weigh_again()
+
+    def _keep_quotas(self) -> None:
+        """While there is too much, let one message go; own publications are not in question."""
+        while (number := self.holdings.stale()) is not None:
+            self.holdings.drop_lapsed(number)
+            self.store.drop_content(number)
+        let_go = 0
+        while among := self.holdings.excess():
+            held = among & self.holdings.held
+            gone = self._surrender(held) if held else among & -among
+            if not gone and held == among & self.holdings.held:
+                break  # the protocol needs all of them at this moment
+            for number in members(without(gone, self.holdings.held)):
+                let_go += 1
+                if self.holdings.taken(number):
+                    self.store.give_up(number)
+                    self.count("quota: not taken")
+        if let_go:
+            self.count("quota", let_go)
 
 
 @cache
