@@ -13,9 +13,9 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Node, OutputError, PeerError, Topic, matching_score, members
+from hunet.model import MessageSet, Node, OutputError, PeerError, Topic, matching_score, members
 from hunet.node import wire
-from hunet.node.device import NEVER, Delivered, Device, RoleChanged
+from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged
 from hunet.node.link import Link
 from hunet.node.packets import Packets
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
@@ -56,13 +56,27 @@ class LinkReady(NamedTuple):
     device: str
 
 
+class Handed(NamedTuple):
+    """A neighbour has taken messages, and has them on its disk."""
+
+    device: str
+    messages: MessageSet
+
+
+class AnnouncementsHeard(NamedTuple):
+    """A neighbour tells of keys to which messages to people can be sealed; nothing of it is checked."""
+
+    device: str
+    announcements: list[Any]
+
+
 class ReceiptsHeard(NamedTuple):
     """A neighbour tells who has got publications."""
 
     receipts: list[Receipt]
 
 
-Output = Frame | LinkReady | ReceiptsHeard | Delivered | RoleChanged
+Output = Frame | LinkReady | Handed | AnnouncementsHeard | ReceiptsHeard | Delivered | PrivateArrived | RoleChanged
 
 
 class LiveDriver(Device):
@@ -102,11 +116,12 @@ class LiveDriver(Device):
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
-            if author == self.holdings.node:
+            author = self.holdings[publication.author]
+            giver = author if brought else self.holdings.node  # others' count towards the quotas, as their authors'
+            if giver == self.holdings.node:
                 self.holdings.check_room(len(encoded))
             self.holdings.commit()
-            message = self.holdings.add(publication, len(encoded), author)
+            message = self.holdings.add(publication, len(encoded), giver)
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
@@ -131,6 +146,14 @@ class LiveDriver(Device):
                 self.store.unsubscribe(topic)
                 self.protocol.unsubscribe(topic, self.now)
                 self._durable = True
+
+    def hide(self, author: str) -> None:
+        """The application gets nothing of an author any more, nor what is waiting or was shown."""
+        with self._event():
+            for number, name in self.holdings.names.items():
+                if name == author:
+                    self.store.forget_deliveries_of(number)
+            self._durable = True
 
     def take(self, delivery: int) -> None:
         """The application has taken a delivery, and never gets it again."""
@@ -188,6 +211,8 @@ class LiveDriver(Device):
         match said:
             case {"t": "receipts", "receipts": list(receipts)}:
                 self._output.append(ReceiptsHeard(self._read_receipts(receipts)))
+            case {"t": "announcements", "announcements": list(announcements)}:
+                self._output.append(AnnouncementsHeard(link.device, announcements))
             case {"t": "greet", "contact": int(contact)} if contact == link.contact + 1 and link.greeted:
                 self._end_contact(link)
                 self._hear_of_contact(self._begin_contact(link.device, contact), said)
@@ -344,6 +369,7 @@ class LiveDriver(Device):
         link.awake[False] = awake
         self.protocol.sent(link.node, packet, True, self.now)
         self.count("sent", packet.messages.bit_count())
+        self._output.append(Handed(link.device, packet.messages))
         if awake:
             self._pass_turn(link)
         else:

@@ -11,6 +11,7 @@ method names are taken: a protocol that has a method ``settled`` is told when li
 | `OutOfBand` | `receive_out_of_band` | drivers whose protocol calls `send_out_of_band` |
 | `Checks` | `check` | live nodes, whose packets come from strangers |
 | `Surrenders` | `surrender` | simulations with storage, live nodes with quotas |
+| `Delivers` | `has_for` | simulations of devices with one radio (`links.radio = "one"`) |
 | `Explains` | `demand` | the page of a live node |
 | `FindsCommunity` | `circle` | the page of a live node |
 | `Counts` | `observations` | studies |
@@ -32,6 +33,7 @@ from hunet.protocols.contract import Control, Driver, Packet, Protocol
 __all__ = [
     "Checks",
     "Counts",
+    "Delivers",
     "Demand",
     "Experiment",
     "Explains",
@@ -136,6 +138,15 @@ class Surrenders(StructuralType):
 
     def surrender(self, among: MessageSet, now: float) -> MessageSet:
         """Drop the lowest-ranked copy among these messages and return its message; 0 if there is none."""
+        ...
+
+
+@runtime_checkable
+class Delivers(StructuralType):
+    """Knows what its neighbours want themselves; a ``Router`` does."""
+
+    def has_for(self, peer: Node, now: float) -> bool:
+        """Whether the next packet for a neighbour is a delivery."""
         ...
 
 

@@ -72,6 +72,11 @@ class Router(Carrier):
             self.forget(gone)
         return gone
 
+    def has_for(self, peer: Node, now: float) -> bool:
+        known = self.known.get(peer)
+        wanted = self.wanted(self.interests.get(peer, ()))
+        return known is not None and bool(without(self.offers(peer, now), known) & wanted)
+
     def forget(self, messages: MessageSet) -> None:
         """Copies were dropped for lack of room: what was for this device is not needed again, the rest may be."""
         if self.parameters.again == "never":
