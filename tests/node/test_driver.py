@@ -15,8 +15,12 @@ from hunet.node.driver import LiveDriver
 from hunet.node.holdings import Quotas
 from hunet.node.publication import Publication, PublicationLimits
 from hunet.node.state import read_state, write_state
+from hunet.protocols.packet_bytes import to_bytes
+from hunet.protocols.packets import Carried, Have, Packet, Seen
 from hunet.protocols.push import Push
 from hunet.systems import PROTOCOLS
+from hunet.systems.b_sub.packets import Filters
+from hunet.systems.socialcast.socialcast import Transfer
 from tests.fields import difference
 from tests.node.table import IDENTITIES, NAMES, Table
 
@@ -59,7 +63,7 @@ def test_variants_of_one_system_understand_each_other_and_others_are_left_in_pea
     table.open.add((0, 1))
     table[0].link_up(NAMES[1])
     table.frames.clear()
-    table.say(1, 0, t="greet", contact=1, version=1, protocol="push", packets=[])
+    table.say(1, 0, t="greet", contact=1, version=2, protocol="push", packets=[])
     table.say(1, 0, t="control", contact=1, packet={"kind": "hunet.Seen", "messages": []})
     assert table[0].links[NAMES[1]].mute
     assert table[0].store.counters()["other protocol"] == 1
@@ -316,8 +320,13 @@ def ready(protocol: str = "push") -> Table:
     return table
 
 
+def encoded_packet(packet: Packet) -> bytes:
+    """A packet in which message or device number n has an id of n."""
+    return to_bytes(packet, lambda number: number.to_bytes(8), lambda node: node.to_bytes(8))
+
+
 def data(said: Publication, encoded: bytes | None = None, **other: Any) -> dict[str, Any]:
-    packet = {"kind": "hunet.Carried", "messages": [said.id], "hops": [1]}
+    packet = encoded_packet(Carried(1, (1,)))
     given = {"t": "data", "contact": 1, "number": 1, "packet": packet, "publications": [encoded or said.to_bytes()]}
     return given | other
 
@@ -350,7 +359,7 @@ def test_what_is_out_of_date_is_refused_and_the_rest_of_its_packet_is_not() -> N
     table.now = 500.0
     old = Publication.signed(IDENTITIES[2], "news", b"old", created=0.0, ttl=100.0)
     new = Publication.signed(IDENTITIES[2], "news", b"new", created=400.0, ttl=200.0)
-    packet = {"kind": "hunet.Carried", "messages": [old.id, new.id], "hops": [3, 7]}
+    packet = encoded_packet(Carried(0b11, (3, 7)))
     table.say(1, 0, **data(old, packet=packet, publications=[old.to_bytes(), new.to_bytes()]))
     assert table.deliveries() == [(500.0, 0, new.id, 7)]
     assert refusals(table, 0) == {"refused: expired": 1}
@@ -366,26 +375,28 @@ def test_what_is_replayed_is_not_delivered_again() -> None:
     assert refusals(table, 0) == {"refused: replayed": 1}
 
 
-def test_data_out_of_turn_or_under_another_id_ends_the_link() -> None:
+def test_data_out_of_turn_or_that_makes_no_sense_ends_the_link() -> None:
     said = Publication.signed(IDENTITIES[2], "news", b"x", created=0.0, ttl=100.0)
     other = Publication.signed(IDENTITIES[2], "news", b"y", created=0.0, ttl=100.0)
     table = ready()
     with pytest.raises(PeerError, match="out of turn"):
         table.say(0, 1, **data(said))
     for wrong in (
-        data(said, other.to_bytes()),
         data(said, publications=[]),
-        data(said, packet={"kind": "hunet.Carried", "messages": [said.id], "hops": []}),
-        data(said, packet={"kind": "hunet.Carried", "messages": [said.id], "hops": [-1]}),
-        data(said, packet={"kind": "hunet.Carried", "messages": [said.id], "hops": [1 << 40]}),
-        data(said, packet={"kind": "hunet.Seen", "messages": [said.id]}),
-        data(said, packet={"kind": "socialcast.Transfer", "messages": [said.id], "hops": [1], "replica": True}),
-        data(said, packet={"kind": "no such thing", "messages": [said.id]}),
+        data(said, publications=[said.to_bytes()] * 2),
+        data(said, publications=[said.to_bytes(), other.to_bytes()]),  # hops of one, and publications of two
+        data(said, publications=["news"]),
+        data(said, packet=encoded_packet(Carried(1, ()))),
+        data(said, packet=encoded_packet(Seen(1))),
+        data(said, packet=encoded_packet(Transfer(1, (1,), True))),
+        data(said, packet=b"\0\0"),
+        data(said, packet={}),
         {"t": "ack", "contact": 1, "number": 9, "awake": False},
         {"t": "ready", "contact": 1, "awake": False},
-        {"t": "greet", "contact": 7, "version": 1, "protocol": "push", "packets": []},
-        {"t": "control", "contact": 1, "packet": {"kind": "hunet.Seen", "messages": ["not an id"]}},
-        {"t": "control", "contact": 1, "packet": {"kind": "social-election.Hello", "role": "user", "met": ["nobody"]}},
+        {"t": "greet", "contact": 7, "version": 2, "protocol": "push", "packets": []},
+        {"t": "control", "contact": 1, "packet": encoded_packet(Seen(0b11))[:-1]},
+        {"t": "control", "contact": 1, "packet": encoded_packet(Carried(1, (1,)))},
+        {"t": "control", "contact": 1, "packet": "hunet.Seen"},
         {"no": "sense"},
     ):
         table = ready()
@@ -396,14 +407,11 @@ def test_data_out_of_turn_or_under_another_id_ends_the_link() -> None:
 
 
 def test_filters_that_no_device_makes_are_refused() -> None:
-    from base64 import b64encode
-
-    for relay in (bytes(3), bytes([255]) * 257):
+    for relay in (bytes(3), bytes([255]) * 256):
         table = Table("b-sub", initial=5, ceiling=200)
         table.meet(0, 1)
-        packet = {"kind": "b-sub.Filters", "genuine": "", "relay": b64encode(relay).decode(), "truth": None}
         with pytest.raises(PeerError):
-            table.say(1, 0, t="control", contact=1, packet=packet)
+            table.say(1, 0, t="control", contact=1, packet=encoded_packet(Filters(b"", relay)))
 
 
 @pytest.mark.parametrize("protocol", ["b-sub", "socialcast", "social-election", "mops", "push"])
@@ -442,14 +450,16 @@ def _broken(rng: Random, value: Any) -> Any:
     if isinstance(value, list) and value and rng.random() < 0.7:
         place = rng.randrange(len(value))
         return [*value[:place], _broken(rng, value[place]), *value[place + 1 :]]
+    if isinstance(value, bytes) and value and rng.random() < 0.7:
+        place = rng.randrange(len(value))
+        return value[:place] + bytes([rng.randrange(256)]) + value[place + 1 :]
     return rng.choice([None, True, -1, 1 << 60, 0.5, float("inf"), "", "x" * 300, b"\0" * 40, [], [[]], {}, {"a": 1}])
 
 
 def test_a_flood_of_ids_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hunet.node.holdings.MOST_SPOKEN_OF", 10)
     table = ready()
-    ids = [f"{number:026d}".translate(str.maketrans("0189", "abcd")) for number in range(50)]
-    table.say(1, 0, t="control", contact=1, packet={"kind": "hunet.Have", "messages": ids})
+    table.say(1, 0, t="control", contact=1, packet=encoded_packet(Have((1 << 50) - 1)))
     assert len(table[0].messages) == 10
 
 

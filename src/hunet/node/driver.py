@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("hunet.node")
 
-_FRAME = 1
+_FRAME = 2
 """The version of the frames; neighbours of another are left alone."""
 _ROOM = 64
 """Messages in a data frame, at most."""
@@ -214,10 +214,10 @@ class LiveDriver(Device):
                 link.holds_turn = self.device > link.device
                 self._output.append(LinkReady(link.device))
                 self._move(link)
-            case {"t": "control", "packet": dict(plain)}:
-                self._show(link, self._packets.read(plain, Control))
-            case {"t": "data", "number": int(number), "packet": dict(plain), "publications": list(publications)}:
-                self._take_in(link, number, plain, publications)
+            case {"t": "control", "packet": bytes(packet)}:
+                self._show(link, self._packets.read(packet))
+            case {"t": "data", "number": int(number), "packet": bytes(packet), "publications": list(publications)}:
+                self._take_in(link, number, packet, publications)
             case {"t": "ack", "number": int(number), "awake": bool(awake)} if link.packet and number == link.sequence:
                 self._acknowledged(link, awake)
             case {"t": "turn", "awake": bool(awake)} if link.ready and not link.holds_turn:
@@ -230,11 +230,8 @@ class LiveDriver(Device):
                 if not link.settled:
                     link.settled = True
                     self._ask(link, lambda: self.protocol.settled(link.node, self.now))
-            case {"t": "out of band", "packet": dict(plain), "publications": list(publications)}:
-                packet = self._packets.read_data(plain, publications, link.node, self.now) if publications else None
-                shown = packet or self._packets.read(plain, Packet)
-                self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, shown, self.now))
-                self.holdings.keep_arrived()
+            case {"t": "out of band", "packet": bytes(packet), "publications": list(publications)}:
+                self._hear_out_of_band(link, packet, publications)
             case _:
                 raise PeerError("a frame that makes no sense here")
 
@@ -242,7 +239,7 @@ class LiveDriver(Device):
 
     def _begin_contact(self, device: str, contact: int) -> Link:
         link = self.links[device] = Link(device, self.holdings.number_of(device), contact, self.now, self._news)
-        packets = [self._packets.plain(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
+        packets = [self._packets.write(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
         self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets)
         return link
 
@@ -270,8 +267,8 @@ class LiveDriver(Device):
             self.count("other protocol")
             self.protocol.link_down(link.node, self.now)
             return
-        for plain in packets:
-            self._show(link, self._packets.read(plain, Control))
+        for packet in packets:
+            self._show(link, self._packets.read(packet))
         link.greeted = True
         self._frame(link, "ready", awake=self._tell(link))
 
@@ -311,8 +308,8 @@ class LiveDriver(Device):
                 continue
             link.sequence += 1
             link.packet = packet
-            plain = self._packets.plain(packet, self.now)
-            self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
+            data = self._packets.write(packet, self.now)
+            self._frame(link, "data", number=link.sequence, packet=data, publications=publications)
             return
         if link.awake[False]:
             self._pass_turn(link)
@@ -346,16 +343,26 @@ class LiveDriver(Device):
         else:
             self._move(link)
 
-    def _take_in(self, link: Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
+    def _take_in(self, link: Link, number: int, data: bytes, publications: list[Any]) -> None:
         if not link.ready or link.holds_turn:
             raise PeerError("data out of turn")
-        packet = self._packets.read_data(plain, publications, link.node, self.now)
+        packet = self._packets.read_data(data, publications, link.node, self.now)
         if packet is not None:
             self._show(link, packet)
             self.holdings.keep_arrived()
             self._keep_quotas()
         self._durable = True
         self._frame(link, "ack", number=number, awake=self._tell(link))
+
+    def _hear_out_of_band(self, link: Link, data: bytes, publications: list[Any]) -> None:
+        packet: Packet | None
+        if publications:
+            packet = self._packets.read_data(data, publications, link.node, self.now)
+        else:
+            packet = self._packets.read(data)
+        if packet is not None:
+            self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, packet, self.now))
+            self.holdings.keep_arrived()
 
     def _show(self, link: Link, packet: Packet) -> None:
         self.protocol.check(packet)
@@ -417,14 +424,14 @@ class LiveDriver(Device):
     def send(self, peer: Node, packet: Control) -> None:
         link = self.links.get(self.holdings.names[peer])
         if link is not None and not link.mute:
-            self._frame(link, "control", packet=self._packets.plain(packet, self.now))
+            self._frame(link, "control", packet=self._packets.write(packet, self.now))
 
     def broadcast(self, packet: Control, but: Node | None = None) -> None:
-        plain: dict[str, Any] | None = None
+        data = b""
         for link in self.links.values():
             if link.node != but and not link.mute:
-                plain = plain or self._packets.plain(packet, self.now)
-                self._frame(link, "control", packet=plain)
+                data = data or self._packets.write(packet, self.now)
+                self._frame(link, "control", packet=data)
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
         link = self.links.get(self.holdings.names[node])
@@ -433,7 +440,7 @@ class LiveDriver(Device):
             return
         publications = self._publications(packet) if isinstance(packet, Data) else []
         if publications is not None:
-            self._frame(link, "out of band", packet=self._packets.plain(packet, self.now), publications=publications)
+            self._frame(link, "out of band", packet=self._packets.write(packet, self.now), publications=publications)
 
     def wake(self, peer: Node) -> None:
         link = self.links.get(self.holdings.names[peer])

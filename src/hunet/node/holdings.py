@@ -8,12 +8,16 @@ Of two devices, protocols let the one with the lower number go first, or name a 
 on who is lower. The number of a device is the beginning of its key, which is as good as random. If that number is in
 use, it is the nearest free one that keeps the order of keys, or just the nearest free one. A number in use is never
 given to another device, whatever names a neighbour makes up.
+
+Packets have the first 8 bytes of keys and ids only (``hunet.protocols.forms``). What is known by these alone is named
+by them, in 13 letters and digits, until the rest is known.
 """
 
 from __future__ import annotations
 
-import re
+from base64 import b32decode, b32encode
 from bisect import bisect_left, insort
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +25,7 @@ import msgspec
 from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError, members
 from hunet.node.identity import device_key
 from hunet.node.store import Header
+from hunet.protocols.byte_streams import ID_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +40,14 @@ _NUMBERS = 1 << 16
 """Numbers for devices; a set of devices is as many bits long."""
 _DATA_BYTES = 2 << 20
 """Publications in a data frame are not longer than this together, if one alone is not."""
-_ID = re.compile(r"[a-z2-7]{26}")
+_SHORT = 13
+"""Letters and digits of what is known by 8 bytes."""
+
+
+@lru_cache(1 << 16)
+def short_id(name: str) -> bytes:
+    """The first 8 bytes of a device's key or a message's id, from its name."""
+    return b32decode(name[:16].upper().ljust(16, "="))[:ID_BYTES]
 
 
 class Quotas(msgspec.Struct, frozen=True):
@@ -50,7 +62,7 @@ class Quotas(msgspec.Struct, frozen=True):
 
 
 class Holdings:
-    """The numbers of messages and devices, and what of them is held. Also what packets are read with (``codec``)."""
+    """The numbers of messages and devices, and what of them is held. Also what packets are read with."""
 
     def __init__(self, device: str, store: Store, quotas: Quotas) -> None:
         self._store, self._quotas = store, quotas
@@ -58,7 +70,10 @@ class Holdings:
         self.names: dict[Node, str] = dict(store.devices())
         """Devices by number."""
         self._numbers = {name: number for number, name in self.names.items()}
-        self._in_order = sorted((device_key(name), name) for name in self._numbers)
+        self._in_order = sorted((_key(name), name) for name in self._numbers)
+        self._devices = {short_id(name): number for number, name in self.names.items()}
+        self._messages: dict[bytes, int] = {}
+        """Numbers of devices and messages by the first 8 bytes."""
         self._unwritten: list[str] = []
         self.node = self.number_of(device)
         self.held: MessageSet = 0
@@ -94,11 +109,21 @@ class Holdings:
         """The number of a device, for good."""
         number = self._numbers.get(device)
         if number is None:
-            number = self._numbers[device] = self._free_number(device_key(device))
-            self.names[number] = device
-            insort(self._in_order, (device_key(device), device))
-            self._unwritten.append(device)
+            short = device_key(device)[:ID_BYTES]
+            number = self._devices.get(short)
+            if number is not None and len(self.names[number]) == _SHORT:
+                self._in_order.remove((short, self.names[number]))
+                del self._numbers[self.names[number]]
+            else:
+                number = self._free_number(device_key(device))
+            self._name(number, device)
         return number
+
+    def _name(self, number: Node, name: str) -> None:
+        self._numbers[name], self.names[number] = number, name
+        self._devices.setdefault(short_id(name), number)
+        insort(self._in_order, (_key(name), name))
+        self._unwritten.append(name)
 
     def _free_number(self, key: bytes) -> Node:
         """The free number nearest to the beginning of a key, among those that keep the order of keys if any does."""
@@ -121,27 +146,38 @@ class Holdings:
         return min(found, key=lambda number: abs(number - wish), default=None)
 
     def __getitem__(self, device: str) -> Node:
-        """The number of a device that somebody speaks of."""
-        try:
-            if device not in self._numbers and len(self.names) >= _MOST_DEVICES:
-                raise PeerError("speaks of too many devices")
-            return self.number_of(device)
-        except (ValueError, TypeError, AttributeError):
-            raise PeerError("speaks of devices that cannot be") from None
+        """The number of a device that has written something."""
+        if device not in self._numbers:
+            self._check_devices()
+        return self.number_of(device)
 
-    def by_id(self, message_id: str, /) -> Message | None:
-        """A message that somebody speaks of, whether it is here or not; None if there are too many of those."""
-        if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
-            raise PeerError("speaks of messages that cannot be")
-        if not self.messages.knows(message_id):
-            if self._spoken_of >= MOST_SPOKEN_OF:
-                return None
+    def device(self, short: bytes) -> Node:
+        """The number of a device that somebody speaks of."""
+        number = self._devices.get(short)
+        if number is None:
+            self._check_devices()
+            number = self._free_number(short)
+            self._name(number, _short_name(short))
+        return number
+
+    def _check_devices(self) -> None:
+        if len(self.names) >= _MOST_DEVICES:
+            raise PeerError("speaks of too many devices")
+
+    def message(self, short: bytes) -> int | None:
+        """The number of a message that somebody speaks of, here or not; None if there are too many of those."""
+        number = self._messages.get(short)
+        if number is None and self._spoken_of < MOST_SPOKEN_OF:
             self._spoken_of += 1
-        return self.messages.reserve(message_id)
+            number = self._messages[short] = self.messages.reserve(_short_name(short)).number
+        return number
 
     def add(self, publication: Publication, size: int, giver: Node) -> Message:
         """Number a publication for good."""
         about = publication
+        short = _short_name(short_id(about.id))
+        if self.messages.knows(short):
+            self.messages.rename(short, about.id)
         number, author = self.messages.reserve(about.id).number, self.number_of(about.author)
         header = Header(number, about.id, about.topic, author, about.created, about.ttl, size, giver)
         self._store.add_message(header)
@@ -149,6 +185,7 @@ class Holdings:
 
     def _remember(self, header: Header) -> Message:
         message = self.messages.add(header.id, header.topic, header.author, header.created, header.size, header.ttl)
+        self._messages[short_id(header.id)] = message.number
         if header.giver != self.node:
             self._givers[message.number] = header.giver
         self._largest = max(self._largest, header.size)
@@ -232,3 +269,12 @@ class Holdings:
     def room(self, most: int) -> int:
         """How many messages a data frame has room for."""
         return max(1, min(most, _DATA_BYTES // self._largest))
+
+
+def _key(name: str) -> bytes:
+    """A device's key, or what is known of it."""
+    return short_id(name) if len(name) == _SHORT else device_key(name)
+
+
+def _short_name(short: bytes) -> str:
+    return b32encode(short).decode().rstrip("=").lower()

@@ -170,8 +170,8 @@ class Store:
         return list(self._rows("SELECT number, name FROM devices ORDER BY number"))
 
     def add_device(self, number: int, name: str) -> None:
-        """Number a device for good."""
-        self._write("INSERT OR IGNORE INTO devices VALUES (?, ?)", number, name)
+        """Number a device for good, or name it in full."""
+        self._write("INSERT OR REPLACE INTO devices VALUES (?, ?)", number, name)
 
     # Messages -------------------------------------------------------------------------------------------------------
 

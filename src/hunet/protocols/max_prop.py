@@ -35,7 +35,7 @@ import msgspec
 
 from hunet.model import MessageSet, Node, Parameters, PeerError, about, members, without
 from hunet.protocols.buffer import Buffer
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Experiment, Packet
+from hunet.protocols.contract import Control, Data, Driver, Experiment, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 
 if TYPE_CHECKING:
@@ -69,19 +69,11 @@ class Likelihoods(Control, frozen=True, gc=False):
 
     vectors: dict[Node, Vector]
 
-    @property
-    def size(self) -> int:
-        return sum(ID_BYTES + (ID_BYTES + 4) * len(each.likelihoods) for each in self.vectors.values())
-
 
 class Acknowledgements(Control, frozen=True, gc=False):
     """For each subscriber, messages that it has got."""
 
     got: dict[Node, MessageSet]
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * sum(1 + each.bit_count() for each in self.got.values())
 
 
 class MaxProp(DestinationRouter):

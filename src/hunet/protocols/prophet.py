@@ -35,7 +35,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
-from hunet.protocols.contract import ID_BYTES, Control, Demand, Driver, Packet
+from hunet.protocols.contract import Control, Demand, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 
 if TYPE_CHECKING:
@@ -72,10 +72,6 @@ class Predictabilities(Control, frozen=True, gc=False):
     """P(sender, d) for every device d that the sender has heard of."""
 
     by_node: dict[Node, float]
-
-    @property
-    def size(self) -> int:
-        return (ID_BYTES + 4) * len(self.by_node)
 
 
 class Prophet(DestinationRouter):

@@ -15,7 +15,7 @@ import msgspec
 
 from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
 from hunet.protocols.carrier import BufferParameters, Carrier, Interests
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Experiment, Packet
+from hunet.protocols.contract import Control, Data, Driver, Experiment, Packet
 
 if TYPE_CHECKING:
     from random import Random
@@ -37,10 +37,6 @@ class Dropped(Control, frozen=True, gc=False):
     """Messages that the sender has let go for lack of room, and would take again."""
 
     messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * self.messages.bit_count()
 
 
 class Router(Carrier):
@@ -133,10 +129,6 @@ class Directory(Control, frozen=True, gc=False):
     """What the sender knows of who wants what, itself included."""
 
     wants: dict[Node, Wants]
-
-    @property
-    def size(self) -> int:
-        return sum([ID_BYTES + len("".join(each.topics).encode()) for each in self.wants.values()])
 
 
 class DestinationRouter(Router):

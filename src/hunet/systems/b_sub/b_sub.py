@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
+from hunet.model import Message, MessageSet, Node, Parameters, PeerError, Topic, about, members, without
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 from hunet.systems.b_sub.filter import (
@@ -234,6 +234,8 @@ class BSub(Carrier):
 
     def check(self, packet: Packet) -> None:
         if isinstance(packet, Filters):
+            if self.watch:
+                raise PeerError("exact is for simulations: devices do not send what their filters stand for")
             check_filters(packet, self.shape)
 
     def demand(self, message: Message, now: float) -> Demand:

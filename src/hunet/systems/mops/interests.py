@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from hunet.model import Node, Topic
-from hunet.protocols.contract import ID_BYTES, Control
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, by_weight, weights_size
+from hunet.protocols.contract import Control
+from hunet.systems.mops.weighted_carrier import Wants, by_weight
 
 if TYPE_CHECKING:
     from hunet.systems.mops.structure import Structure
@@ -67,11 +67,6 @@ class Lists(Control, frozen=True, gc=False):
 
     lists: tuple[InterestList, ...]
 
-    @property
-    def size(self) -> int:
-        topics = [topic for one in self.lists for topic in (*one.own, *one.carried)]
-        return 2 * ID_BYTES * len(self.lists) + sum(len(topic.encode()) + WEIGHT_BYTES for topic in topics)
-
 
 class Internal(Control, frozen=True, gc=False):
     """What a broker's community wants, told to brokers of other communities."""
@@ -79,19 +74,11 @@ class Internal(Control, frozen=True, gc=False):
     community: Node
     weights: _Told
 
-    @property
-    def size(self) -> int:
-        return ID_BYTES + weights_size(self.weights)
-
 
 class Relay(Control, frozen=True, gc=False):
     """What other communities want, told to brokers of the own one: a list for each of them."""
 
     lists: tuple[tuple[Node, _Told], ...]
-
-    @property
-    def size(self) -> int:
-        return sum(ID_BYTES + weights_size(weights) for _, weights in self.lists)
 
 
 class InterestBook:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from hunet.model import Node
-from hunet.protocols.contract import ID_BYTES, Control
+from hunet.protocols.contract import Control
 from hunet.systems.mops.closeness_graph import gaussian_closeness
 from hunet.systems.mops.contact_history import ContactHistory, Edges
 from hunet.systems.mops.exchange import CommunityExchange, News
 from hunet.systems.mops.structure import Structure
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES
 
 if TYPE_CHECKING:
     from hunet.systems.mops.communities import Communities
@@ -25,13 +24,6 @@ class Neighbourhood(Control, frozen=True, gc=False):
     """What the sender knows of who is close to whom, and of communities."""
 
     news: News
-
-    @property
-    def size(self) -> int:
-        links = sum(len(row.links) for row in self.news.rows)
-        named = sum(len(group) for _, group in self.news.communities)
-        whole = ID_BYTES * (1 + len(self.news.rows) + len(self.news.progress) + links + named)
-        return whole + WEIGHT_BYTES * (links + 2 * len(self.news.progress))
 
 
 class Learner:

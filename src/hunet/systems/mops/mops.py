@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
 from hunet.protocols.carrier import Seen
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import Learner, Neighbourhood
 from hunet.systems.mops.parameters import MopsParameters, Table, prepared, with_tables
 from hunet.systems.mops.structure import Standings, Structure, structure_of
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
+from hunet.systems.mops.weighted_carrier import Wants, WeightedCarrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,10 +35,6 @@ class LocalStanding(Control, frozen=True, gc=False):
     bridges: tuple[Node, ...]
     lists: tuple[tuple[Node, float], ...]
     """Whose lists of its community it knows, and of what time."""
-
-    @property
-    def size(self) -> int:
-        return ID_BYTES * (1 + len(self.bridges)) + 2 * WEIGHT_BYTES * len(self.lists)
 
 
 class Mops(WeightedCarrier):

@@ -18,24 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-WEIGHT_BYTES = 4
-"""What one weight costs in a control packet."""
-
 
 class Wants(Control, frozen=True, gc=False):
     """The interest list {(X, w)} of the sender, highest weight first, and the weight of all topics not in it."""
 
     weights: tuple[tuple[Topic, float], ...]
     default: float = 0.0
-
-    @property
-    def size(self) -> int:
-        return WEIGHT_BYTES + weights_size(self.weights)
-
-
-def weights_size(weights: tuple[tuple[Topic, float], ...]) -> int:
-    """Bytes of a weighted list."""
-    return sum([len(topic.encode()) + WEIGHT_BYTES for topic, _ in weights])
 
 
 def by_weight(weights: Mapping[Topic, float], default: float = 0.0) -> Wants:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from hunet.model import Node, NodeList, Parameters, about
-from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
+from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.social_election.encounter_window import EncounterWindow
 from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm, Link, Role, SwarmParameters
 
@@ -61,20 +61,12 @@ class Hello(Control, frozen=True, gc=False):
     met: NodeList
     """Whom the sender has met in its window: its popularity."""
 
-    @property
-    def size(self) -> int:
-        return 1 + ID_BYTES * len(self.met)
-
 
 class Designation(Control, frozen=True, gc=False):
     """The sender's role by now, and what it wants the other to become, if anything."""
 
     role: Role
     become: Role | None
-
-    @property
-    def size(self) -> int:
-        return 2
 
 
 class SocialElection(BrokerSwarm):

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
 from hunet.protocols.carrier import Have
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
 from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
 
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 Role = Literal["user", "broker"]
 USER: Role = "user"
 BROKER: Role = "broker"
-
-TIME_BYTES = 8
 
 _DELIVER, _PASS_ON, _LEFT_OVER = 0, 1, 2
 """What goes first: to those who want it; replication, or one's own publications; what is left of a term as broker."""
@@ -83,11 +81,6 @@ class Standing(Control, frozen=True, gc=False):
     """What it registers: a user its own topics, now; a broker all that it knows."""
     seen: MessageSet
     """What it need not be sent."""
-
-    @property
-    def size(self) -> int:
-        names = len("".join(self.topics).encode()) + len("".join(self.subscriptions).encode())
-        return 1 + names + TIME_BYTES * len(self.subscriptions) + ID_BYTES * self.seen.bit_count()
 
 
 class Dispatch(Data, frozen=True, gc=False):

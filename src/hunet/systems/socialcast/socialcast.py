@@ -9,7 +9,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
-from hunet.protocols.contract import ID_BYTES, Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
 
@@ -24,11 +24,6 @@ class Advertisement(Control, frozen=True, gc=False):
     interests: tuple[Topic, ...]
     utilities: dict[Topic, float]
     received: MessageSet
-
-    @property
-    def size(self) -> int:
-        names = len("".join(self.interests).encode()) + len("".join(self.utilities).encode())
-        return names + 8 * len(self.utilities) + ID_BYTES * self.received.bit_count()
 
 
 class Transfer(Data, frozen=True, gc=False):

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from hunet.model import MessageSet, Node, NodeSet, Parameters, about, members, without
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 
@@ -62,11 +62,6 @@ class Ranks(Control, frozen=True, gc=False):
     community: NodeSet
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
-
-    @property
-    def size(self) -> int:
-        sets = (self.community, self.familiar, *self.familiar_of.values())
-        return 8 + ID_BYTES * (len(self.familiar_of) + sum(each.bit_count() for each in sets))
 
 
 class Standing(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from hunet.model import Node, NodeSet, Topic
 from hunet.protocols.carrier import Carried
-from hunet.protocols.contract import ID_BYTES, Control
+from hunet.protocols.contract import Control
 
 Purpose = Literal["inject", "flood", "unicast"]
 """Why a publication is handed over: to get it to a broker, to spread it in a community, to get it to other brokers."""
@@ -19,30 +19,17 @@ class CommunityNews(Control, frozen=True, gc=False):
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
 
-    @property
-    def size(self) -> int:
-        sets = (self.community, self.familiar, *self.familiar_of.values())
-        return ID_BYTES * (len(self.familiar_of) + sum(each.bit_count() for each in sets))
-
 
 class SubscriptionNews(Control, frozen=True, gc=False):
     """Subscriptions and unsubscriptions on their way to the broker (section 5.2, step 1), or its list (step 3)."""
 
     records: tuple[tuple[Node, Topic, bool, float], ...]
 
-    @property
-    def size(self) -> int:
-        return sum(ID_BYTES + len(topic.encode()) + 1 + 8 for _, topic, _, _ in self.records)
-
 
 class BrokerNews(Control, frozen=True, gc=False):
     """The brokers of communities with timestamps (section 5.2, steps 1 and 3): brokers, members, since when."""
 
     communities: tuple[tuple[NodeSet, NodeSet, float], ...]
-
-    @property
-    def size(self) -> int:
-        return sum(ID_BYTES * (one.bit_count() + two.bit_count()) + 8 for one, two, _ in self.communities)
 
 
 class Handed(Carried, frozen=True, gc=False):
