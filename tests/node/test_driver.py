@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +14,11 @@ from hunet.node import wire
 from hunet.node.driver import LiveDriver
 from hunet.node.holdings import Quotas
 from hunet.node.publication import Publication, PublicationLimits
-from hunet.node.state import read_state, write_state
+from hunet.protocols.contract import Driver, Protocol
 from hunet.protocols.packet_bytes import to_bytes
 from hunet.protocols.packets import Carried, Have, Packet, Seen
 from hunet.protocols.push import Push
+from hunet.protocols.state import parts_of, restore_part
 from hunet.systems import PROTOCOLS
 from hunet.systems.b_sub.packets import Filters
 from hunet.systems.socialcast.socialcast import Transfer
@@ -175,13 +176,13 @@ LEARNT: dict[str, tuple[str, ...]] = {
     "bubble-rap": ("popularity", "view.familiar", "wants"),
     "socialcast": ("utilities", "copies", "forecasts.topics"),
     "socialcast-random": ("copies", "forecasts.topics"),
-    "socio-aware-overlay": ("seen", "view.familiar", "subscriptions", "_subscriptions_heard"),
+    "socio-aware-overlay": ("seen", "view.familiar", "subscriptions"),
     "b-sub": ("relay.counters", "marks"),
     "b-sub-p": ("relay.counters", "marks"),
     "b-sub-push": ("relay.counters", "seen"),
     "b-sub-pull": ("relay.counters", "seen"),
-    "social-election": ("table", "window", "_scores"),
-    "random-broker": ("table", "_scores"),
+    "social-election": ("table", "window"),
+    "random-broker": ("table", "_score"),
     "mops": ("learner.history", "learner.exchange", "structure", "book"),
     "k-nearest": ("seen", "published"),
 }
@@ -200,6 +201,41 @@ STATES: list[tuple[str, dict[str, Any]]] = [
     ("random-broker", {"share": 0.5, "cycle": 60.0}),
     ("mops", {"learning": "exchange", "sigma": 200.0, "relearn": 400.0, "threshold": 0.01}),
 ]
+
+
+TRANSIENT = {
+    "Protocol.rng": "drawn anew",
+    "Buffer._buried": "asked of the catalogue",
+    "Carrier._dead": "asked of the catalogue",
+    "Carrier._greeting": "made when it is needed",
+    "MaxProp._costs": "computed when they are needed",
+    "BSub._tags": "made when it is needed",
+    "BSub._heard": "a cache",
+    "FilterShape._positions": "a cache",
+    "BrokerSwarm._sorted_topics": "made when they are needed",
+    "BrokerSwarm._scores": "a cache",
+    "SubscriptionTable._matches": "a cache",
+    "EncounterWindow._peers": "made when they are needed",
+    "LocalCommunity._told": "made when it is needed",
+    "LocalCommunity._familiar_to": "an index of the familiar sets, made up to date when it is needed",
+    "LocalCommunity._transposed": "what is missing in it",
+    "LocalCommunity._heard": "who says the same again need not be listened to",
+    "LocalCommunity._beginnings": "of what was heard",
+    "BrokerDirectory._all": "made when it is needed",
+    "SubscriptionList._all": "made when it is needed",
+    "SocioAwareOverlay._graph": "computed when something changes",
+    "SocioAwareOverlay._seen": "computed when something changes",
+    "SocioAwareOverlay._words": "made when they are needed",
+    "SocioAwareOverlay._said": "made when it is needed",
+    "SocioAwareOverlay._brokers_heard": "who says the same again need not be listened to",
+    "SocioAwareOverlay._subscriptions_heard": "who says the same again need not be listened to",
+    "InterestBook._made": "computed when they are needed",
+    "InterestBook._made_for": "computed when they are needed",
+    "Structure._ways": "a cache",
+    "CommunityExchange._news": "made when they are needed",
+    "Mops._mine": "made when it is needed",
+}
+"""What is not part of a protocol's state, and why a restart does not miss it. All else comes back."""
 
 
 def lived(protocol: str, folder: Path, **parameters: Any) -> Table:
@@ -235,16 +271,24 @@ def test_the_state_of_every_protocol_can_be_written_and_read(
         learnt, fresh = attrgetter(name)(before), attrgetter(name)(Table(protocol, 3, **parameters)[0].protocol)
         assert difference(fresh, learnt, OUTSIDE), f"{protocol} has not learnt {name}"
 
-    outside = table[0]._outside()
-    read = read_state(write_state(before, outside), outside, type(before))  # in the middle of a contact
-    assert difference(before, read, OUTSIDE) is None
+    again = remade(table[0])  # in the middle of a contact
+    assert difference(before, again, OUTSIDE, without=TRANSIENT) is None
 
     table.part(0, 1)
     table[0].save()
     table.crash(0)
-    assert caplog.text == ""  # neither "afresh" nor "cannot be kept"
+    assert caplog.text == ""
     assert table[0].protocol is not before
-    assert difference(before, table[0].protocol, OUTSIDE) is None
+    assert difference(before, table[0].protocol, OUTSIDE, without=TRANSIENT) is None
+    assert parts_of(table[0].protocol) == parts_of(before)
+
+
+def remade(driver: LiveDriver) -> Protocol:
+    """The protocol of a driver, made again of the data that its state is written as."""
+    made = driver._kind(driver.holdings.node, driver._parameters, cast("Driver", driver), Random(0))
+    for name, part in parts_of(driver.protocol).items():
+        restore_part(made, name, wire.decode(wire.encode(part)))
+    return made
 
 
 def test_no_protocol_is_left_out_where_states_are_written() -> None:
@@ -280,7 +324,7 @@ def test_a_protocol_whose_state_cannot_be_written_runs_and_keeps_its_publication
     table = Table("tests.node.test_driver:Secretive", folder=tmp_path)
     hello = table.publish(0, "news")
     table[0].save()
-    assert caplog.text.count("cannot be kept over a restart") == 2  # once for each device
+    assert caplog.text.count("is not kept over a restart") == 2  # once for each device
     table.crash(0)
     table[1].subscribe("news")
     table.meet(0, 1)

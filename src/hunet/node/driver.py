@@ -281,12 +281,6 @@ class LiveDriver(Device):
             return name == self._name()
         return other in self._kind.__mro__[:2] or self._kind in other.__mro__[:2]
 
-    def _name(self) -> str:
-        from hunet.systems import PROTOCOLS
-
-        kind = self._kind
-        return next((name for name, each in PROTOCOLS.items() if each is kind), f"{kind.__module__}:{kind.__name__}")
-
     def _tell(self, link: Link) -> bool:
         """Whether this end has something to send, noting that the other end is told."""
         link.told = link.awake[True]

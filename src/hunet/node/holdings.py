@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError, members
+from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError
 from hunet.node.identity import device_key
 from hunet.node.store import Header
 from hunet.protocols.byte_streams import ID_BYTES
@@ -214,12 +214,6 @@ class Holdings:
         elif self.holds(number):
             self.held ^= 1 << number
             self._weigh(number, -1)
-
-    def restore(self, held: MessageSet, more: dict[int, int]) -> None:
-        """Hold what was held when the state was written."""
-        self.held, self.more = held, more
-        for number in members(held):
-            self._weigh(number, 1)
 
     def keep_arrived(self) -> None:
         """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""

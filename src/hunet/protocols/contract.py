@@ -165,6 +165,10 @@ class Protocol:
     unnamed: ClassVar[frozenset[str]] = frozenset()
     """Parameters that ``prepare`` computes from the contacts and that are too long for the name of a run."""
 
+    saved: ClassVar[dict[str, Any]] = {
+        "topics": set[Topic],
+    }
+
     @classmethod
     def prepare(cls, parameters: Any, experiment: Experiment) -> Any:  # noqa: ARG003
         """Complete the parameters by what an experimenter who has the whole trace gives all devices in advance.

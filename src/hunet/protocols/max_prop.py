@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -80,6 +80,14 @@ class MaxProp(DestinationRouter):
     """Everything to everybody, the most promising first; what was acknowledged goes."""
 
     Parameters: ClassVar[type[Parameters]] = MaxPropParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "likelihoods": dict[Node, float],
+        "vectors": dict[Node, Vector],
+        "got": dict[Node, MessageSet],
+        "contacts": int,
+        "carried": int,
+    }
 
     @classmethod
     def prepare(cls, parameters: MaxPropParameters, experiment: Experiment) -> MaxPropParameters:

@@ -32,7 +32,7 @@ ONE's settings.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
 from hunet.protocols.contract import Control, Demand, Driver, Packet
@@ -78,6 +78,12 @@ class Prophet(DestinationRouter):
     """Copies go to those who are more likely to meet a subscriber."""
 
     Parameters: ClassVar[type[Parameters]] = ProphetParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "predictabilities": dict[Node, float],
+        "better": dict[Node, dict[Node, float]],
+        "_aged": float,
+    }
 
     def __init__(self, node: Node, parameters: RouterParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -167,6 +173,10 @@ class Prophet2(Prophet):
     """PRoPHETv2: meetings count less the sooner they come, and hearsay does not add up."""
 
     Parameters: ClassVar[type[Parameters]] = Prophet2Parameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "parted": dict[Node, float],
+    }
 
     def __init__(self, node: Node, parameters: RouterParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -137,6 +137,11 @@ class DestinationRouter(Router):
     What a device wants travels with what is known of the ways to it. A newer word replaces an older one.
     """
 
+    saved: ClassVar[dict[str, Any]] = {
+        "wants": dict[Node, Wants],
+        "wanting": dict[tuple[Topic, ...], NodeSet],
+    }
+
     def __init__(self, node: Node, parameters: RouterParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.wants: dict[Node, Wants] = {node: Wants((0.0, 0), ())}

@@ -6,7 +6,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, Topic, about, members, without
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
@@ -68,6 +68,14 @@ class Plan:
 
     __slots__ = ("direct", "left", "made", "preferences", "unasked")
 
+    saved: ClassVar[dict[str, Any]] = {
+        "made": float,
+        "left": MessageSet,
+        "direct": MessageSet,
+        "preferences": dict[int, float],
+        "unasked": MessageSet,
+    }
+
     def __init__(
         self, made: float, left: MessageSet, direct: MessageSet, preferences: dict[int, float], unasked: MessageSet = 0
     ) -> None:
@@ -82,6 +90,16 @@ class BSub(Carrier):
     Parameters: ClassVar[type[Parameters]] = BSubParameters
     exchanges_once: ClassVar[bool] = True
     tells_interests: ClassVar[bool] = False
+
+    saved: ClassVar[dict[str, Any]] = {
+        "relay_counters": bytes,
+        "marks": dict[int, float],
+        "_most_marks": int,
+        "filters": dict[Node, Filters],
+        "plans": dict[Node, Plan],
+        "_aged": float,
+        "_next_decay": float,
+    }
 
     def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -282,6 +300,22 @@ class BSub(Carrier):
     def _renew_genuine(self) -> None:
         self.genuine = self.shape.of(sorted(self.topics))
         self.genuine_wire, self._greeting = self.genuine.to_plain_wire(), ()
+
+    # State ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def relay_counters(self) -> bytes:
+        """The relay filter as data."""
+        return self.relay.counters
+
+    @relay_counters.setter
+    def relay_counters(self, counters: bytes) -> None:
+        check_filters(Filters(b"", counters), self.shape)
+        self.relay = TemporalCountingBloomFilter(self.shape, counters)
+
+    def restored(self) -> None:
+        """After a restart: the genuine filter follows from the topics."""
+        self._renew_genuine()
 
 
 class BSubP(BSub):

@@ -283,9 +283,6 @@ class Lookup:
         self._high, self._low = _lanes(len(self.keys))
         self._values = lru_cache(_LOOKUPS_KEPT)(self._look_up)
 
-    def __reduce__(self) -> tuple[type[Lookup], tuple[FilterShape, tuple[str, ...]]]:
-        return Lookup, (self.shape, self.keys)  # what was looked up is not worth writing down
-
     def values(self, counters: bytes) -> bytes:
         """For each key, how firmly a filter with these counters holds it."""
         return self._values(counters)[1]

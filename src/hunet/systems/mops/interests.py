@@ -19,7 +19,7 @@ against the first rule of section IV.A.) Relayed lists are not used in the own c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -83,6 +83,13 @@ class Relay(Control, frozen=True, gc=False):
 
 class InterestBook:
     """The lists that a device has heard, and the weights that follow."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "own": set[Topic],
+        "lists": dict[Node, InterestList],
+        "external": dict[Node, dict[Node, _Told]],
+        "relayed": dict[Node, dict[Node, _Told]],
+    }
 
     def __init__(self, node: Node, alpha: float, default: float) -> None:
         self.node, self.alpha, self.default = node, alpha, default

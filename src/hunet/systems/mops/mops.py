@@ -6,11 +6,13 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
 from hunet.protocols.carrier import Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
+from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
+from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import Learner, Neighbourhood
@@ -42,6 +44,18 @@ class Mops(WeightedCarrier):
 
     Parameters: ClassVar[type[Parameters]] = MopsParameters
     unnamed: ClassVar[frozenset[str]] = frozenset({"closeness", "communities", "later"})
+
+    saved: ClassVar[dict[str, Any]] = {
+        "book": InterestBook,
+        "parts_of_structure": tuple[ClosenessTable, Communities, Communities],
+        "standing": dict[Node, LocalStanding],
+        "errands": Errands,
+        "only_carried": MessageSet,
+        "_sent_to": dict[int, set[Node]],
+        "learner": Learner | None,
+        "_role": str,
+        "_lists_sent": int,
+    }
 
     def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -378,3 +392,20 @@ class Mops(WeightedCarrier):
         if self.errands.done(number, peer) and self.only_carried >> number & 1:
             self.only_carried ^= 1 << number
             self.buffer.remove(self.driver.messages[number], "handover")
+
+    # State ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def parts_of_structure(self) -> tuple[ClosenessTable, Communities, Communities]:
+        """The structure as data: links, communities by label, and for brokers the communities that they bridge to."""
+        return self.structure.graph.table(), self.structure.communities, self.structure.brokers
+
+    @parts_of_structure.setter
+    def parts_of_structure(self, parts: tuple[ClosenessTable, Communities, Communities]) -> None:
+        (table, groups, bridges), p = parts, self.parameters
+        graph = ClosenessGraph(table, hops=p.hops, floor=p.threshold)
+        self.structure = Structure(graph, groups, p.pruning, bridges)
+
+    def restored(self) -> None:
+        """After a restart."""
+        self.book.weigh_by(self.structure)

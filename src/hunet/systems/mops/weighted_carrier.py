@@ -41,6 +41,14 @@ class WeightedCarrier(Carrier):
 
     tells_interests: ClassVar[bool] = False
 
+    saved: ClassVar[dict[str, Any]] = {
+        "wants": dict[Node, Wants],
+        "published": MessageSet,
+        "training": bool,
+        "_began": float,
+        "_near": dict[Node, None],
+    }
+
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.wants: dict[Node, Wants] = {}

@@ -5,7 +5,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Node, NodeList, Parameters, about
 from hunet.protocols.contract import Control, Driver, Packet
@@ -73,6 +73,12 @@ class SocialElection(BrokerSwarm):
     """Dynamic broker allocation (Algorithm 1)."""
 
     Parameters: ClassVar[type[Parameters]] = SocialElectionParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "window": EncounterWindow,
+        "hellos": dict[Node, Hello],
+        "_last_met": float,
+    }
 
     def __init__(self, node: Node, parameters: SocialElectionParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

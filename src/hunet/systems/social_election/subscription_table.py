@@ -15,6 +15,8 @@ another broker (social election, section IV.B). What a message is worth to a nod
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from hunet.model import Topic, matching_score, weighted_terms
 
 Matches = tuple[tuple[float, float], ...]
@@ -28,6 +30,11 @@ class SubscriptionTable:
     """Subscriptions and when each was registered last."""
 
     __slots__ = ("_matches", "_weighted", "times")
+
+    saved: ClassVar[dict[str, Any]] = {
+        "times": dict[Topic, float],
+        "_weighted": list[Topic],
+    }
 
     def __init__(self, times: dict[Topic, float] | None = None) -> None:
         self.times: dict[Topic, float] = {}
@@ -75,6 +82,10 @@ class SubscriptionTable:
             scored = [(matching_score(wanted, topic), self.times[wanted]) for wanted in (*plain, *self._weighted)]
             found = self._matches[topic] = tuple([match for match in scored if match[0]])
         return found
+
+    def restored(self) -> None:
+        """After a restart."""
+        self._matches = {}
 
 
 def utility(matches: Matches, created: float, now: float) -> float:

@@ -99,6 +99,14 @@ class Offer:
 
     __slots__ = ("climbing", "custody", "entries", "matches", "tier")
 
+    saved: ClassVar[dict[str, Any]] = {
+        "tier": int,
+        "matches": tuple[tuple[float, float], ...],
+        "custody": bool,
+        "climbing": bool,
+        "entries": list[tuple[float, int]],
+    }
+
     def __init__(self, tier: int, matches: Matches, *, custody: bool = False, climbing: bool = False) -> None:
         self.tier = tier
         self.matches = matches
@@ -116,6 +124,17 @@ class Link:
     """A neighbour."""
 
     __slots__ = ("introduced", "offers", "open", "role", "seen", "table", "told", "topics")
+
+    saved: ClassVar[dict[str, Any]] = {
+        "introduced": bool,
+        "open": bool,
+        "role": Role,
+        "topics": tuple[Topic, ...],
+        "table": SubscriptionTable,
+        "seen": MessageSet,
+        "told": set[int],
+        "offers": dict[tuple[Topic, bool], Offer | None],
+    }
 
     def __init__(self) -> None:
         self.introduced = False
@@ -137,6 +156,22 @@ class BrokerSwarm(Protocol):
 
     Parameters: ClassVar[type[Parameters]] = SwarmParameters
     exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
+
+    saved: ClassVar[dict[str, Any]] = {
+        "role": Role,
+        "table": SubscriptionTable,
+        "buffer": UtilityBuffer,
+        "seen": MessageSet,
+        "delivered": set[int],
+        "links": dict[Node, Link],
+        "_under_way": set[int],
+        "started": float,
+        "_role_since": float,
+        "_duty": float,
+        "_registered": float,
+        "_score": float,
+        "_brokered": int,
+    }
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

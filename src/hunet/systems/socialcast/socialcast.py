@@ -6,7 +6,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
@@ -38,6 +38,26 @@ class SocialCast(Protocol):
     """Hand copies to whoever is likely to be near subscribers soon."""
 
     Parameters: ClassVar[type[Parameters]] = SocialCastParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "neighbours": dict[Node, None],
+        "rows": dict[Node, Advertisement],
+        "has": dict[Node, MessageSet],
+        "held": MessageSet,
+        "copies": dict[int, tuple[int, int]],
+        "received": deque[int],
+        "received_set": MessageSet,
+        "delivered": MessageSet,
+        "surroundings": Surroundings,
+        "forecasts": Forecasts,
+        "utilities": dict[Topic, float],
+        "_arrivals": int,
+        "_copies_of": dict[int, list[int]],
+        "_deliveries": dict[Node, MessageSet],
+        "_handovers": dict[Node, MessageSet],
+        "_observed": Counter[str],
+        "_asleep": float | None,
+    }
 
     def __init__(self, node: Node, parameters: SocialCastParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -319,3 +339,8 @@ class SocialCast(Protocol):
             for plan in (self._deliveries, self._handovers):
                 for peer in plan:
                     plan[peer] &= ~(1 << number)
+
+    def restored(self) -> None:
+        """Tell the driver what is held after a restart."""
+        for number, _ in self.copies.values():
+            self.driver.stored(1 << number)

@@ -23,7 +23,7 @@ is over a device ranks by what it met in it. Where a device has several communit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from hunet.model import MessageSet, Node, NodeSet, Parameters, about, members, without
 from hunet.protocols.contract import Control, Data, Driver, Packet
@@ -84,6 +84,11 @@ class Popularity:
     (1.5, 1.0, 0.5)
     """
 
+    saved: ClassVar[dict[str, Any]] = {
+        "_first": int | None,
+        "_met": dict[int, NodeSet],
+    }
+
     def __init__(self, window: float) -> None:
         self._window = window
         self._first: int | None = None
@@ -113,6 +118,12 @@ class BubbleRap(DestinationRouter):
     """Up the ranks of the network, then up those of a subscriber's community."""
 
     Parameters: ClassVar[type[Parameters]] = BubbleRapParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "view": LocalCommunity,
+        "popularity": Popularity,
+        "standings": dict[Node, Standing],
+    }
 
     def __init__(self, node: Node, parameters: BubbleRapParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

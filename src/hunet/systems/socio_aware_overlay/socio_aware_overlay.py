@@ -98,6 +98,17 @@ class SocioAwareOverlay(Carrier):
     Parameters: ClassVar[type[Parameters]] = OverlayParameters
     tells_interests: ClassVar[bool] = False
 
+    saved: ClassVar[dict[str, Any]] = {
+        "place": Place,
+        "view": LocalCommunity,
+        "directory": BrokerDirectory,
+        "subscriptions": SubscriptionList,
+        "outbox": MessageSet,
+        "errands": MessageSet,
+        "unicasts": MessageSet,
+        "floods": dict[tuple[NodeSet, int], MessageSet],
+    }
+
     @classmethod
     def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
         contacts, given = experiment.contacts, parameters.communities
