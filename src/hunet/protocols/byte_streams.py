@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hunet.model import PeerError, members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 ID_BYTES = 8
 """What a message or a device costs in a packet: the beginning of its id or key.
@@ -29,6 +29,18 @@ def count_size(count: int) -> int:
     return 1 if count < 128 else (count.bit_length() + 6) // 7
 
 
+def number_size(number: int) -> int:
+    """Bytes of a number that may be negative."""
+    return count_size(unsigned(number))
+
+
+def unsigned(number: int) -> int:
+    """A number that may be negative as one that is not: the sign in the lowest bit."""
+    if not -(1 << 63) <= number < 1 << 63:
+        raise OverflowError(f"{number} does not fit into a packet: 64 bits do")
+    return number << 1 if number >= 0 else (-number << 1) - 1
+
+
 def ids_size(many: int) -> int:
     """Bytes of a table of so many devices or messages."""
     return count_size(many) + ID_BYTES * many
@@ -39,6 +51,11 @@ def text_size(text: str) -> int:
     """Bytes of a text."""
     length = len(text.encode())
     return count_size(length) + length
+
+
+def texts_size(texts: Collection[str]) -> int:
+    """Bytes of several texts."""
+    return count_size(len(texts)) + sum(map(text_size, texts))
 
 
 class Widths(NamedTuple):

@@ -46,7 +46,9 @@ from hunet.protocols.byte_streams import (
     Writer,
     count_size,
     ids_size,
+    number_size,
     text_size,
+    unsigned,
     widths,
 )
 
@@ -99,10 +101,10 @@ class _Flag(Form):
 
 class _Number(Form):
     def size(self, value: int, widths: Widths) -> int:  # noqa: ARG002
-        return count_size(_unsigned(value))
+        return number_size(value)
 
     def write(self, value: int, to: Writer) -> None:
-        to.count(_unsigned(value))
+        to.count(unsigned(value))
 
     def read(self, source: Reader) -> int:
         found = source.number()
@@ -452,12 +454,6 @@ def _all_named(values: Iterable[tuple[Form, Any]]) -> tuple[NodeSet, MessageSet]
         nodes |= more_nodes
         messages |= more_messages
     return nodes, messages
-
-
-def _unsigned(value: int) -> int:
-    if not -(1 << 63) <= value < 1 << 63:
-        raise OverflowError(f"{value} does not fit into a packet: 64 bits do")
-    return value << 1 if value >= 0 else (-value << 1) - 1
 
 
 def _choice(source: Reader, many: int) -> int:

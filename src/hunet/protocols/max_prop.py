@@ -35,6 +35,7 @@ import msgspec
 
 from hunet.model import MessageSet, Node, Parameters, PeerError, about, members, without
 from hunet.protocols.buffer import Buffer
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.contract import Control, Data, Driver, Experiment, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 
@@ -69,11 +70,28 @@ class Likelihoods(Control, frozen=True, gc=False):
 
     vectors: dict[Node, Vector]
 
+    @property
+    def size(self) -> int:
+        rows = [vector.likelihoods for vector in self.vectors.values()]
+        many, named = len(rows), len(set(self.vectors).union(*rows))
+        node, lengths = widths(named, 0).node, [len(row) for row in rows]
+        counts = count_size(many) + (many if named < 128 else sum(map(count_size, lengths)))
+        return KIND_BYTES + ids_size(named) + counts + many * (node + 8) + sum(lengths) * (node + 8)
+
 
 class Acknowledgements(Control, frozen=True, gc=False):
     """For each subscriber, messages that it has got."""
 
     got: dict[Node, MessageSet]
+
+    @property
+    def size(self) -> int:
+        many, named = len(self.got), 0
+        for messages in self.got.values():
+            named |= messages
+        width = widths(many, named.bit_count())
+        tables = ids_size(many) + ids_size(named.bit_count())
+        return KIND_BYTES + tables + count_size(many) + many * (width.node + width.messages)
 
 
 class MaxProp(DestinationRouter):

@@ -10,7 +10,7 @@ from functools import cache
 import msgspec
 
 from hunet.model import MessageSet, PerMessage, Topic
-from hunet.protocols.byte_streams import ID_BYTES, KIND_BYTES, ids_size
+from hunet.protocols.byte_streams import ID_BYTES, KIND_BYTES, ids_size, texts_size
 from hunet.protocols.forms import Layout
 
 __all__ = ["ID_BYTES", "Carried", "Control", "Data", "Have", "Interests", "Packet", "Seen", "layout_of"]
@@ -59,6 +59,10 @@ class Interests(Control, frozen=True, gc=False):
     """The sender's own topics, in sorted order, all of them."""
 
     topics: tuple[Topic, ...]
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + texts_size(self.topics)
 
 
 class Carried(Data, frozen=True, gc=False):

@@ -35,6 +35,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.contract import Control, Demand, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 
@@ -72,6 +73,11 @@ class Predictabilities(Control, frozen=True, gc=False):
     """P(sender, d) for every device d that the sender has heard of."""
 
     by_node: dict[Node, float]
+
+    @property
+    def size(self) -> int:
+        many = len(self.by_node)
+        return KIND_BYTES + ids_size(many) + count_size(many) + many * (widths(many, 0).node + 8)
 
 
 class Prophet(DestinationRouter):

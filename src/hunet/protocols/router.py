@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import msgspec
 
 from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, number_size, texts_size, widths
 from hunet.protocols.carrier import BufferParameters, Carrier, Interests
 from hunet.protocols.contract import Control, Data, Driver, Experiment, Packet
 
@@ -129,6 +130,12 @@ class Directory(Control, frozen=True, gc=False):
     """What the sender knows of who wants what, itself included."""
 
     wants: dict[Node, Wants]
+
+    @property
+    def size(self) -> int:
+        many = len(self.wants)
+        said = sum([number_size(each.since[1]) + texts_size(each.topics) for each in self.wants.values()])
+        return KIND_BYTES + ids_size(many) + count_size(many) + many * (widths(many, 0).node + 8) + said
 
 
 class DestinationRouter(Router):

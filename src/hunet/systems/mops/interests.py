@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import msgspec
 
 from hunet.model import Node, Topic
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.contract import Control
-from hunet.systems.mops.weighted_carrier import Wants, by_weight
+from hunet.systems.mops.weighted_carrier import Wants, by_weight, weights_size
 
 if TYPE_CHECKING:
     from hunet.systems.mops.structure import Structure
@@ -74,11 +75,21 @@ class Internal(Control, frozen=True, gc=False):
     community: Node
     weights: _Told
 
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + ids_size(1) + 1 + weights_size(self.weights)
+
 
 class Relay(Control, frozen=True, gc=False):
     """What other communities want, told to brokers of the own one: a list for each of them."""
 
     lists: tuple[tuple[Node, _Told], ...]
+
+    @property
+    def size(self) -> int:
+        named, many = len({community for community, _ in self.lists}), len(self.lists)
+        nodes = ids_size(named) + count_size(many) + widths(named, 0).node * many
+        return KIND_BYTES + nodes + sum([weights_size(weights) for _, weights in self.lists])
 
 
 class InterestBook:

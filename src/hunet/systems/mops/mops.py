@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.carrier import Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
@@ -37,6 +38,13 @@ class LocalStanding(Control, frozen=True, gc=False):
     bridges: tuple[Node, ...]
     lists: tuple[tuple[Node, float], ...]
     """Whose lists of its community it knows, and of what time."""
+
+    @property
+    def size(self) -> int:
+        bridges, lists = len(self.bridges), len(self.lists)
+        named = len({self.community, *self.bridges, *[origin for origin, _ in self.lists]})
+        counts = count_size(bridges) + count_size(lists)
+        return KIND_BYTES + ids_size(named) + counts + widths(named, 0).node * (1 + bridges + lists) + 8 * lists
 
 
 class Mops(WeightedCarrier):

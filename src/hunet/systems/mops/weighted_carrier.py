@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, without
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, text_size
 from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
 
@@ -24,6 +25,15 @@ class Wants(Control, frozen=True, gc=False):
 
     weights: tuple[tuple[Topic, float], ...]
     default: float = 0.0
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + weights_size(self.weights) + 8
+
+
+def weights_size(weights: tuple[tuple[Topic, float], ...]) -> int:
+    """Bytes of a weighted list."""
+    return count_size(len(weights)) + sum([text_size(topic) for topic, _ in weights]) + 8 * len(weights)
 
 
 def by_weight(weights: Mapping[Topic, float], default: float = 0.0) -> Wants:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Node, NodeList, Parameters, about
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.social_election.encounter_window import EncounterWindow
 from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm, Link, Role, SwarmParameters
@@ -61,12 +62,21 @@ class Hello(Control, frozen=True, gc=False):
     met: NodeList
     """Whom the sender has met in its window: its popularity."""
 
+    @property
+    def size(self) -> int:
+        many = len(set(self.met))
+        return KIND_BYTES + 1 + ids_size(many) + count_size(len(self.met)) + widths(many, 0).node * len(self.met)
+
 
 class Designation(Control, frozen=True, gc=False):
     """The sender's role by now, and what it wants the other to become, if anything."""
 
     role: Role
     become: Role | None
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + 2 + (self.become is not None)
 
 
 class SocialElection(BrokerSwarm):

@@ -32,6 +32,7 @@ from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.carrier import Have
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
@@ -81,6 +82,11 @@ class Standing(Control, frozen=True, gc=False):
     """What it registers: a user its own topics, now; a broker all that it knows."""
     seen: MessageSet
     """What it need not be sent."""
+
+    @property
+    def size(self) -> int:
+        texts = texts_size(self.topics) + texts_size(self.subscriptions)
+        return KIND_BYTES + 1 + texts + 8 * len(self.subscriptions) + ids_size(self.seen.bit_count())
 
 
 class Dispatch(Data, frozen=True, gc=False):

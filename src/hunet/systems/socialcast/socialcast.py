@@ -9,6 +9,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
@@ -24,6 +25,11 @@ class Advertisement(Control, frozen=True, gc=False):
     interests: tuple[Topic, ...]
     utilities: dict[Topic, float]
     received: MessageSet
+
+    @property
+    def size(self) -> int:
+        texts = texts_size(self.interests) + texts_size(self.utilities)
+        return KIND_BYTES + texts + 8 * len(self.utilities) + ids_size(self.received.bit_count())
 
 
 class Transfer(Data, frozen=True, gc=False):

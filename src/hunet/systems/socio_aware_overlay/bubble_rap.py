@@ -26,9 +26,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from hunet.model import MessageSet, Node, NodeSet, Parameters, about, members, without
+from hunet.protocols.byte_streams import KIND_BYTES
 from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.packets import community_size
 
 if TYPE_CHECKING:
     from random import Random
@@ -62,6 +64,10 @@ class Ranks(Control, frozen=True, gc=False):
     community: NodeSet
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + 8 + 8 + community_size(self.community, self.familiar, self.familiar_of)
 
 
 class Standing(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from hunet.model import Node, NodeSet, Topic
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, text_size, widths
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Control
 
@@ -19,17 +20,45 @@ class CommunityNews(Control, frozen=True, gc=False):
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
 
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + community_size(self.community, self.familiar, self.familiar_of)
+
+
+def community_size(community: NodeSet, familiar: NodeSet, familiar_of: dict[Node, NodeSet]) -> int:
+    """Bytes of what community detection exchanges."""
+    named, many = community | familiar, len(familiar_of)
+    for node, known in familiar_of.items():
+        named |= known | 1 << node
+    devices = named.bit_count()
+    width = widths(devices, 0)
+    return ids_size(devices) + 2 * width.nodes + count_size(many) + many * (width.node + width.nodes)
+
 
 class SubscriptionNews(Control, frozen=True, gc=False):
     """Subscriptions and unsubscriptions on their way to the broker (section 5.2, step 1), or its list (step 3)."""
 
     records: tuple[tuple[Node, Topic, bool, float], ...]
 
+    @property
+    def size(self) -> int:
+        named, many = len({record[0] for record in self.records}), len(self.records)
+        topics = sum([text_size(record[1]) for record in self.records])
+        return KIND_BYTES + ids_size(named) + count_size(many) + topics + many * (widths(named, 0).node + 1 + 8)
+
 
 class BrokerNews(Control, frozen=True, gc=False):
     """The brokers of communities with timestamps (section 5.2, steps 1 and 3): brokers, members, since when."""
 
     communities: tuple[tuple[NodeSet, NodeSet, float], ...]
+
+    @property
+    def size(self) -> int:
+        named, many = 0, len(self.communities)
+        for brokers, members, _ in self.communities:
+            named |= brokers | members
+        devices = named.bit_count()
+        return KIND_BYTES + ids_size(devices) + count_size(many) + many * (2 * widths(devices, 0).nodes + 8)
 
 
 class Handed(Carried, frozen=True, gc=False):
