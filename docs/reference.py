@@ -23,6 +23,8 @@ MODULES = (
     "hunet.protocols",
     "hunet.protocols.contract",
     "hunet.protocols.carrier",
+    "hunet.protocols.forms",
+    "hunet.protocols.state",
     "hunet.model",
     "hunet.simulation",
     "hunet.worlds",

@@ -55,6 +55,8 @@ from hunet.protocols.byte_streams import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+__all__ = ["Form"]
+
 MOST_HOPS = 10_000
 """What stands per message, such as the hops behind it, counts up to here: more would not fit everywhere."""
 _DOUBLE = struct.Struct(">d")

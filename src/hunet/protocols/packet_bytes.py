@@ -8,7 +8,7 @@ messages: its messages are those that travel with it, in their order.
 >>> sent = Seen(0b101)
 >>> data = to_bytes(sent, lambda number: number.to_bytes(8), lambda node: node.to_bytes(8))
 >>> data.hex(" "), len(data) == sent.size
-('2c b0 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 02', True)
+('7e 6d 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 02', True)
 >>> from_bytes(data, int.from_bytes, int.from_bytes) == sent
 True
 """

@@ -44,6 +44,8 @@ from hunet.protocols.packets import Data
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+__all__ = ["keeps_state", "part_names", "parts_of", "plain", "restore_part", "typed"]
+
 _COLLECTIONS: dict[Any, Callable[[Iterable[Any]], Any]] = {
     list: list,
     set: set,
