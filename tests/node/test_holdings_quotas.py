@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hunet.model import OutputError, members
+from hunet.model import OutputError
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.identity import device_name
 from hunet.node.publication import Publication
@@ -64,8 +64,7 @@ def test_what_is_held_again_after_a_restart_weighs_as_much_as_before() -> None:
     holdings, size = holding(Quotas(), ("a", 7), ("b", 8))
     again = Holdings(NAMES[0], holdings._store, Quotas())
     again.load()
-    for number in members(holdings.held):
-        again.hold(number)
+    again.hold_only(holdings.held, {})
     assert again.held_bytes == holdings.held_bytes == 2 * size
 
 

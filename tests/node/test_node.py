@@ -236,7 +236,7 @@ def test_a_damaged_store_is_salvaged_at_the_start(tmp_path: Path, caplog: pytest
     play(fill())
     path = tmp_path / "ann" / "hunet.db"
     content = bytearray(path.read_bytes())
-    middle = len(content) // 8192 * 4096
+    middle = content.index(b"25" * 100) // 4096 * 4096  # a page with a publication
     content[middle : middle + 4096] = b"\xff" * 4096
     path.write_bytes(bytes(content))
     with suppress(OutputError):  # it is noticed when the page is needed, and salvaged at the next start

@@ -26,7 +26,7 @@ from tests.node.table import NAMES, Table
 from tests.node.test_driver import STATES, lived
 
 WRITTEN = Path(__file__).with_name("states-1.cbor")
-LASTING = DriverState(77.5, 3, (("tick", 80.0),), ((5, True, None), (6, False, Spray(0b100, (2,), 4))))
+LASTING = DriverState(77.5, 3, 0b101, {2: 1}, (("tick", 80.0),), ((5, True, None), (6, False, Spray(0b100, (2,), 4))))
 
 
 class Disk:
@@ -151,7 +151,7 @@ def test_what_is_of_another_type_is_refused(data: Any, hint: Any) -> None:
 
 def test_a_packet_that_was_under_way_comes_back() -> None:
     assert typed(wire.decode(wire.encode(plain(LASTING, DriverState))), DriverState) == LASTING
-    assert plain(DriverState(contacts=((1, True, Carried(1, (2,))),)), DriverState)[3] == [
+    assert plain(DriverState(contacts=((1, True, Carried(1, (2,))),)), DriverState)[5] == [
         [1, True, ["hunet.Carried", [b"\x01", [2]]]]
     ]
 

@@ -120,9 +120,7 @@ class Device:
     def _make(self) -> None:
         """Make the protocol, which holds nothing yet."""
         self._timers, self._agenda = {}, []
-        for number in members(self.holdings.held):
-            while self.holdings.holds(number):
-                self.holdings.let_go(number)
+        self.holdings.hold_only(0, {})
         self.protocol: Protocol = self._kind(self.holdings.node, self._parameters, cast("Driver", self), self._rng)
 
     def _restore(self, saved: SavedState) -> None:
@@ -135,6 +133,8 @@ class Device:
             restored = self._restore_parts(saved)
         if saved.lost:
             self.protocol.topics = set()  # subscribing again lets all parts know
+        else:
+            self.holdings.hold_only(saved.driver.held, saved.driver.more)
         for tag, at in saved.driver.timers:
             self.set_timer(tag, at)
         # The contacts that lasted when the state was written do not any more: they end as the engine ends them.
@@ -185,7 +185,8 @@ class Device:
         """Write the state of the protocol, and the contacts that last: peer, whether settled, packet under way."""
         if keeps_state(self._kind):
             timers = tuple((tag, at) for tag, (at, _) in self._timers.items())
-            driver = DriverState(self.now, len(self.messages), timers, tuple(contacts))
+            held, more = self.holdings.held, self.holdings.more
+            driver = DriverState(self.now, len(self.messages), held, more, timers, tuple(contacts))
             write_state(self.store, self._label(), driver, self.protocol)
         elif self._writable:
             self._writable = False

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError
+from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError, members
 from hunet.node.identity import device_key
 from hunet.node.store import Header
 from hunet.protocols.byte_streams import ID_BYTES
@@ -214,6 +214,15 @@ class Holdings:
         elif self.holds(number):
             self.held ^= 1 << number
             self._weigh(number, -1)
+
+    def hold_only(self, held: MessageSet, more: dict[int, int]) -> None:
+        """Hold these messages, some in several copies, and no others."""
+        for number in members(self.held):
+            while self.holds(number):
+                self.let_go(number)
+        for number in members(held):
+            for _ in range(1 + more.get(number, 0)):
+                self.hold(number)
 
     def keep_arrived(self) -> None:
         """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import Node
+from hunet.model import MessageSet, Node
 from hunet.node import wire
 from hunet.protocols.contract import Data
 from hunet.protocols.state import part_names, parts_of, plain, typed
@@ -33,6 +33,9 @@ class DriverState(msgspec.Struct, frozen=True):
     now: float = 0.0
     next: int = 0
     """How many messages had a number."""
+    held: MessageSet = 0
+    more: dict[int, int] = msgspec.field(default_factory=dict)
+    """The messages that were held, and of those with several copies how many more than one; also while under way."""
     timers: tuple[tuple[str, float], ...] = ()
     contacts: tuple[tuple[Node, bool, Data | None], ...] = ()
     """Those that lasted: the peer, whether it was settled, and the packet that was under way."""
