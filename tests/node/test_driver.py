@@ -13,13 +13,15 @@ from hunet.model import Catalogue, OutputError, PeerError
 from hunet.node import wire
 from hunet.node.driver import LiveDriver
 from hunet.node.holdings import Quotas
+from hunet.node.packets import Packets
 from hunet.node.publication import Publication, PublicationLimits
-from hunet.protocols.contract import Driver, Protocol
+from hunet.protocols.contract import Control, Driver, Protocol
 from hunet.protocols.packet_bytes import to_bytes
 from hunet.protocols.packets import Carried, Have, Packet, Seen
 from hunet.protocols.push import Push
 from hunet.protocols.state import parts_of, restore_part
 from hunet.systems import PROTOCOLS
+from hunet.systems.b_sub.filter import wire_size
 from hunet.systems.b_sub.packets import Filters
 from hunet.systems.socialcast.socialcast import Transfer
 from tests.fields import difference
@@ -289,6 +291,44 @@ def remade(driver: LiveDriver) -> Protocol:
     for name, part in parts_of(driver.protocol).items():
         restore_part(made, name, wire.decode(wire.encode(part)))
     return made
+
+
+@pytest.mark.parametrize(("protocol", "parameters"), STATES, ids=str)
+def test_a_node_sends_what_a_simulation_counts(
+    protocol: str, parameters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[Any, bytes]] = []
+    write = Packets.write
+
+    def note(packets: Packets, packet: Packet, now: float) -> bytes:
+        data = write(packets, packet, now)
+        if isinstance(packet, Control):
+            sent.append((packet, data))
+        return data
+
+    monkeypatch.setattr(Packets, "write", note)
+    lived(protocol, tmp_path, **parameters)
+    assert len(sent) > 20
+    for packet, data in sent:
+        assert len(data) == packet.size, packet
+
+
+def test_the_filters_of_a_live_greeting_are_as_long_as_the_metrics_say() -> None:
+    table = Table("b-sub", 2)
+    for number in range(20):
+        table[0].subscribe(f"tag{number}")
+        table[1].subscribe(f"other{number}")
+    table.meet(0, 1)
+    table.part(0, 1)
+    table.now = 10.0
+    table[0].link_up(NAMES[1])
+    [(_, _, frame)] = table.frames
+    [data] = wire.decode(frame)["packets"]
+    protocol: Any = table[0].protocol
+    genuine, relay = len(protocol.genuine_wire), wire_size(protocol.relay.counters)
+    assert (genuine, relay) == (32, 57)  # of twenty tags each
+    assert len(data) == 2 + (1 + genuine) + (1 + 1 + relay) + 1
+    assert len(frame) < len(data) + 60
 
 
 def test_no_protocol_is_left_out_where_states_are_written() -> None:

@@ -184,7 +184,7 @@ class DestinationRouter(Router):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         self.encounter(peer, now)
-        *said, seen = self.greeting()  # what was seen comes last: it starts the exchange of messages
+        *said, seen = super().link_up(peer, now)  # what was seen comes last: it starts the exchange of messages
         return (*said, Directory(dict(self.wants)), *self.ways(now), seen)
 
     def encounter(self, peer: Node, now: float) -> None:
