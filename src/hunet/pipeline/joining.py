@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 BYTES_PER_PART = 8 << 20
-"""Of the input, some three hundred thousand lines: what one task joins in memory."""
+"""Of the input, some three hundred thousand lines: what a task joins in memory at a time."""
+_PARTS_PER_TASK = 4
+"""All that is asked of an import afterwards passes over what tasks left, and every task has a price."""
 _ROWS_PER_PACK = 1 << 18
 _SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)
 """An odd number without pattern: it spreads pairs whose numbers have one."""
@@ -49,7 +51,8 @@ def join_sightings(gap: float, parts: int = 8) -> Callable[[DataFrame], DataFram
         rows = checked.withColumns(names)
         if parts <= 1:
             return rows.coalesce(1).mapInArrow(_join(gap), ddl("joined"))
-        packed = rows.mapInArrow(_pack(parts), "part int, rows binary").repartition(parts, "part")
+        packed = rows.mapInArrow(_pack(parts), "part int, rows binary")
+        packed = packed.repartition(-(-parts // _PARTS_PER_TASK), "part")
         return packed.sortWithinPartitions("part").mapInArrow(_join_packed(gap), ddl("joined"))
 
     return join

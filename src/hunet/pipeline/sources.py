@@ -267,6 +267,7 @@ class Source:
 
     def _blocks(self) -> DataFrame | None:
         """For each block of each file: which places it has, and what must be added to get the line."""
+        import pyarrow as pa
         from pyspark.sql import functions as sf
 
         rows = [(-1 - number, -(1 << 62), -1, 0, log.label) for number, log in enumerate(self._packed)]
@@ -274,9 +275,15 @@ class Source:
             scan = self._scan()
             if not _has_files(scan):
                 return None
+            file = sf.col("_metadata.file_path")
+            if self.kind == "text" and len(self._scanned) == 1:
+                # Spark writes a path beside every row; the only one need not be written.
+                file = sf.lit(self._storage.uri(self._scanned[0].where))
             counted = (
                 scan.select(
-                    sf.monotonically_increasing_id().alias("row"), "_metadata.file_path", "_metadata.file_block_start"
+                    sf.monotonically_increasing_id().alias("row"),
+                    file.alias("file_path"),
+                    "_metadata.file_block_start",
                 )
                 .groupBy("file_path", "file_block_start")
                 .agg(sf.min("row").alias("first"), sf.count("*").alias("rows"))
@@ -297,8 +304,10 @@ class Source:
                     )
                 )
                 before[path] = before.get(path, 0) + row["rows"]
-        schema = "_block bigint, _first bigint, _last bigint, _shift bigint, _label string"
-        return self.spark.createDataFrame(rows, schema)
+        numbers = [(name, pa.int64()) for name in ("_block", "_first", "_last", "_shift")]
+        columns = zip(*rows, strict=True) if rows else [[]] * 5
+        # An Arrow table: of a list, Spark would make rows in a Python process that it must start first.
+        return self.spark.createDataFrame(pa.table(list(columns), pa.schema([*numbers, ("_label", pa.string())])))
 
     def _unpacked(self) -> DataFrame:
         """The lines of packed files; the place of a line is its number, below 0, and the source that of its file."""

@@ -146,7 +146,7 @@ class Storage:
         ``single`` makes one file: of the table's name on a disk of this machine, the only part of it elsewhere.
         """
         parts = 1 if single else -(-rows // ROWS_PER_FILE)
-        spread = table.coalesce(1) if parts <= 1 else table.repartitionByRange(parts, order[0])
+        spread = table.coalesce(1) if parts <= 1 else table.repartitionByRange(parts, *order)
         spread.sortWithinPartitions(*order).write.mode("overwrite").parquet(self.uri(location))
         path = self.local(location)
         if single and path is not None:
