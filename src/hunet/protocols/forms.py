@@ -55,7 +55,7 @@ from hunet.protocols.byte_streams import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Form"]
+__all__ = ["Form", "NotSent"]
 
 MOST_HOPS = 10_000
 """What stands per message, such as the hops behind it, counts up to here: more would not fit everywhere."""
@@ -86,6 +86,22 @@ class Form:
 
     names: frozenset[str] = frozenset()
     """Which of both there can be: ``nodes``, ``messages``."""
+
+
+class NotSent(Form):
+    """What never leaves a simulation; a reader gets something else instead."""
+
+    def __init__(self, instead: Any = None) -> None:
+        self.instead = instead
+
+    def size(self, value: Any, widths: Widths) -> int:  # noqa: ARG002
+        return 0
+
+    def write(self, value: Any, to: Writer) -> None:
+        pass
+
+    def read(self, source: Reader) -> Any:  # noqa: ARG002
+        return self.instead
 
 
 class _Flag(Form):

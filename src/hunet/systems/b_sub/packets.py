@@ -24,7 +24,7 @@ from hunet.model import MessageSet, PeerError, Topic
 from hunet.protocols.byte_streams import KIND_BYTES, Reader, Widths, Writer, count_size, ids_size
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Control
-from hunet.protocols.forms import Form
+from hunet.protocols.forms import Form, NotSent
 from hunet.systems.b_sub.filter import FilterShape, read_counters, wire_size, write_counters
 
 
@@ -46,19 +46,6 @@ class _Counters(Form):
         return read_counters(source.take(source.count()), counters)
 
 
-class _NotSent(Form):
-    """What never leaves a simulation."""
-
-    def size(self, value: Truth | None, widths: Widths) -> int:  # noqa: ARG002
-        return 0
-
-    def write(self, value: Truth | None, to: Writer) -> None:
-        pass
-
-    def read(self, source: Reader) -> None:
-        pass
-
-
 class Truth(msgspec.Struct, frozen=True, gc=False):
     """What filters stand for. Studies send it along to tell false positives; it never goes over a real link."""
 
@@ -73,7 +60,7 @@ class Filters(Control, frozen=True, gc=False):
     """The genuine filter as it goes over the wire."""
     relay: Annotated[bytes, _Counters()]
     """The counters of the relay filter, one after the other."""
-    truth: Annotated[Truth | None, _NotSent()] = None
+    truth: Annotated[Truth | None, NotSent()] = None
     seen: MessageSet = 0
     """Messages that nobody need send it."""
 

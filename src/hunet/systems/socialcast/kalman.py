@@ -112,8 +112,10 @@ class Levels:
         """Those that are not 0."""
 
     def take_over(self, other: Levels) -> None:
-        """Have learnt what another device's, or this one's before a restart, have."""
-        self._samples, self._begun, self._forecasts = other._samples, other._begun, other._forecasts
+        """Have learnt what those of this device had before a restart."""
+        self._samples = other._samples
+        self._begun.update(other._begun)
+        self._forecasts.update(other._forecasts)
 
     def begin(self, name: str) -> None:
         """Make a predictor."""

@@ -177,7 +177,7 @@ class Forecasts:
         "topics": dict[str, None],
         "shared_numbers": list[list[float]],
         "own_numbers": list[dict[str, list[float]]],
-        "levels": list[Levels],
+        "level_states": list[Levels],
     }
 
     def __init__(self, settings: Settings) -> None:
@@ -246,14 +246,14 @@ class Forecasts:
                 predictors[topic].numbers = each
 
     @property
-    def levels(self) -> list[Levels]:
+    def level_states(self) -> list[Levels]:
         """Those that take samples together."""
         return [levels for _, levels in self._levels]
 
-    @levels.setter
-    def levels(self, all_levels: list[Levels]) -> None:
-        for (_, mine), levels in zip(self._levels, all_levels, strict=True):
-            mine.take_over(levels)
+    @level_states.setter
+    def level_states(self, states: list[Levels]) -> None:
+        for (_, mine), state in zip(self._levels, states, strict=True):
+            mine.take_over(state)
 
     def _predictor(self) -> Predictor:
         q, r, model = self.settings.state_noise, self.settings.observation_noise, self.settings.model
