@@ -14,7 +14,7 @@ from hunet.model import PeerError, members
 from hunet.protocols.byte_streams import ID_BYTES
 from hunet.protocols.codec import kinds
 from hunet.protocols.contract import Control, Data, Packet
-from hunet.protocols.forms import MOST_HOPS, fields_of, form_of
+from hunet.protocols.forms import MOST_HOPS, NotSent, fields_of, form_of
 from hunet.protocols.packet_bytes import from_bytes, to_bytes
 from hunet.protocols.packets import Carried, Seen
 from hunet.systems import PROTOCOLS
@@ -38,6 +38,8 @@ FILTERS = st.lists(st.text(max_size=4), max_size=40).map(SHAPE.of)
 def values(hint: Any) -> st.SearchStrategy[Any]:
     """Values of the type of a field."""
     origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated and isinstance(parts[1], NotSent):
+        return st.just(parts[1].instead)
     if origin is Annotated:
         return {"node": NODES, "nodes": SETS, "messages": SETS}[parts[1]]
     if origin is Literal:
@@ -61,7 +63,7 @@ def packets(draw: st.DrawFn, kind: type[Packet]) -> Packet:
     hints = dict(fields_of(kind))
     given: dict[str, Any] = {}
     if issubclass(kind, Filters):
-        given = {"genuine": draw(FILTERS).to_plain_wire(), "relay": draw(FILTERS).counters, "truth": None}
+        given = {"genuine": draw(FILTERS).to_plain_wire(), "relay": draw(FILTERS).counters}
     if issubclass(kind, Data):
         given["messages"] = draw(SETS.filter(bool))
         if "hops" in hints and hints["hops"] is not int:
