@@ -161,6 +161,15 @@ def test_what_no_device_writes_is_refused(data: bytes, why: str) -> None:
         read(data)
 
 
+def test_a_packet_that_is_too_long_is_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = written(Seen(0b111))
+    monkeypatch.setattr("hunet.protocols.packet_bytes.LONGEST", len(data))
+    assert read(data) == Seen(0b111)
+    monkeypatch.setattr("hunet.protocols.packet_bytes.LONGEST", len(data) - 1)
+    with pytest.raises(PeerError, match="a packet of 27 bytes"):
+        read(data)
+
+
 def test_a_control_packet_brings_no_publications() -> None:
     with pytest.raises(PeerError, match="with publications"):
         read(written(Seen(0)), Carried(1, (1,)))

@@ -27,6 +27,9 @@ from hunet.protocols.packets import Data, Packet, layout_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+LONGEST = 1 << 20
+"""No packet is longer (bytes): reading one takes a few tenths of a second at most."""
+
 
 def to_bytes(
     packet: Packet,
@@ -66,6 +69,8 @@ def from_bytes(
     Messages for which the reader has no number (None) are left out. ``carried`` are the numbers of the messages that
     travel with a data packet, in their order.
     """
+    if len(data) > LONGEST:
+        raise PeerError(f"a packet of {len(data)} bytes: no packet is longer than {LONGEST}")
     source = Reader(data)
     kind = _kind(source.take(KIND_BYTES))
     layout = layout_of(kind)
