@@ -61,13 +61,12 @@ class ScalarKalman:
         self.forecast = forecast = forecast if sample or forecast > NOTHING else 0.0
         return forecast
 
-    @property
     def numbers(self) -> list[float]:
         """What it has learnt."""
         return [self.error, self.forecast]
 
-    @numbers.setter
-    def numbers(self, numbers: list[float]) -> None:
+    def learn_again(self, numbers: list[float]) -> None:
+        """Have learnt that."""
         self.error, self.forecast = numbers
 
     def repeat(self, sample: float, times: int) -> float:
@@ -176,13 +175,12 @@ class KalmanPredictor:
         self.state = [[value] for value in state]
         self.error = error
 
-    @property
     def numbers(self) -> list[float]:
         """What it has learnt."""
         return [value for row in self.state + self.error for value in row]
 
-    @numbers.setter
-    def numbers(self, numbers: list[float]) -> None:
+    def learn_again(self, numbers: list[float]) -> None:
+        """Have learnt that."""
         size = len(self.state)
         self.state = [[value] for value in numbers[:size]]
         self.error = [numbers[size * row : size * (row + 1)] for row in range(1, size + 1)]

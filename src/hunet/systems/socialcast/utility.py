@@ -114,8 +114,13 @@ class Settings(Protocol):
 class Predictor(Protocol):
     """Forecasts one attribute. An object and no function: it is part of a device's state."""
 
-    numbers: list[float]
-    """What it has learnt."""
+    def numbers(self) -> list[float]:
+        """What it has learnt."""
+        ...
+
+    def learn_again(self, numbers: list[float]) -> None:
+        """Have learnt that."""
+        ...
 
     def update(self, sample: float) -> float:
         """Take in a sample; returns the forecast of the next one."""
@@ -134,13 +139,11 @@ class _Bounded(Predictor):
     def __init__(self, model: KalmanPredictor) -> None:
         self._model = model
 
-    @property
     def numbers(self) -> list[float]:
-        return self._model.numbers
+        return self._model.numbers()
 
-    @numbers.setter
-    def numbers(self, numbers: list[float]) -> None:
-        self._model.numbers = numbers
+    def learn_again(self, numbers: list[float]) -> None:
+        self._model.learn_again(numbers)
 
     def update(self, sample: float) -> float:
         return min(1.0, max(0.0, self._model.update([sample])[0]))
@@ -154,15 +157,13 @@ class _Watched(Predictor):
         self._watch = Predictability(threshold=threshold)
         self._expected = 0.0
 
-    @property
     def numbers(self) -> list[float]:
-        return [self._expected, len(self._watch.misses), *self._watch.misses, *self._predictor.numbers]
+        return [self._expected, len(self._watch.misses), *self._watch.misses, *self._predictor.numbers()]
 
-    @numbers.setter
-    def numbers(self, numbers: list[float]) -> None:
+    def learn_again(self, numbers: list[float]) -> None:
         self._expected, many = numbers[0], int(numbers[1])
         self._watch.misses.extend(numbers[2 : 2 + many])
-        self._predictor.numbers = numbers[2 + many :]
+        self._predictor.learn_again(numbers[2 + many :])
 
     def update(self, sample: float) -> float:
         trusted = self._watch.trusted(sample, self._expected)
@@ -226,24 +227,24 @@ class Forecasts:
     @property
     def shared_numbers(self) -> list[list[float]]:
         """What the predictors of attributes have learnt."""
-        return [predictor.numbers for _, _, predictor in self._shared]
+        return [predictor.numbers() for _, _, predictor in self._shared]
 
     @shared_numbers.setter
     def shared_numbers(self, numbers: list[list[float]]) -> None:
         for (_, _, predictor), learnt in zip(self._shared, numbers, strict=True):
-            predictor.numbers = learnt
+            predictor.learn_again(learnt)
 
     @property
     def own_numbers(self) -> list[dict[str, list[float]]]:
         """What those of single interests have learnt."""
-        return [{topic: each.numbers for topic, each in predictors.items()} for _, _, predictors in self._own]
+        return [{topic: each.numbers() for topic, each in predictors.items()} for _, _, predictors in self._own]
 
     @own_numbers.setter
     def own_numbers(self, numbers: list[dict[str, list[float]]]) -> None:
         for (_, _, predictors), learnt in zip(self._own, numbers, strict=True):
             for topic, each in learnt.items():
                 predictors[topic] = self._predictor()
-                predictors[topic].numbers = each
+                predictors[topic].learn_again(each)
 
     @property
     def level_states(self) -> list[Levels]:
