@@ -22,6 +22,7 @@ MODULES = (
     "hunet.testing",
     "hunet.protocols",
     "hunet.protocols.contract",
+    "hunet.protocols.capabilities",
     "hunet.protocols.carrier",
     "hunet.protocols.forms",
     "hunet.protocols.state",

@@ -152,6 +152,12 @@ class TestNode:
         self.connect(other, at)
         self.disconnect(other, self._network.now + seconds)
 
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        """Show the device a packet that nobody has sent."""
+        if isinstance(packet, Data):
+            self._network.engine.devices[self.node].messages.show(packet.messages)
+        self.protocol.receive(peer, packet, now)
+
     def crash(self, at: float | None = None) -> None:
         self._at(at).crash(self.node)
 

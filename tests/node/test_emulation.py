@@ -13,7 +13,7 @@ from hunet.cli import app
 from hunet.model import ConfigurationError, Contacts, OutputError, Publication, Subscription, Workload
 from hunet.node.emulated_device import Network
 from hunet.node.emulation import Emulation, emulate
-from hunet.protocols.contract import Logged
+from hunet.protocols.watcher import Logged
 from hunet.simulation.agreement import compare
 from tests.machine import needs_namespaces
 

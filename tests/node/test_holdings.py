@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hunet.model import ProtocolError
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.identity import device_name
 from hunet.node.store import Store
@@ -77,3 +79,12 @@ def test_the_order_of_keys_is_kept_where_a_number_between_is_free(keys: list[byt
     free = any(number not in holdings.names for number in range(low + 1, high))
     if new not in names and free:
         assert low < holdings.number_of(device_name(new)) < high
+
+
+def test_a_protocol_does_not_know_what_is_only_spoken_of() -> None:
+    holdings = holdings_of(device_name(b"\1" * 32))
+    heard_of = holdings.message(bytes(8))
+    assert heard_of is not None
+    assert list(holdings.shown) == []
+    with pytest.raises(ProtocolError, match="has not been shown"):
+        holdings.shown[heard_of]

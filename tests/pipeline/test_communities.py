@@ -67,11 +67,12 @@ def test_the_overlay_runs_on_its_table_as_without(
     given: dict[str, Any] = {"mode": "frozen", "algorithm": algorithm}
     alone = run(crowd, work, "socio-aware-overlay", **given, **OVERLAY)
     table = run(crowd, work, "socio-aware-overlay", **given, communities=str(folders / "whole"))
-    assert alone.name["parameters"]["communities"], "no community was found"
+    assert alone.name["prepared"]["communities"], "no community was found"
     assert same(alone, table)
     said = table.name["parameters"]
     assert said["communities"] == read_communities(folders / "whole").fingerprint
-    assert {key: said[key] for key in OVERLAY} == OVERLAY  # not the defaults that the run was given
+    used = said | table.name["prepared"]
+    assert {key: used[key] for key in OVERLAY} == OVERLAY  # not the defaults that the run was given
 
 
 def test_mops_runs_on_its_tables_as_without(crowd: Contacts, work: Workload, folders: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet.model import Catalogue, Message, MessageSet, members
+from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, members
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
 
 
@@ -13,7 +13,8 @@ class Notes:
     """A driver that only writes down what buffers tell it."""
 
     def __init__(self, messages: Catalogue) -> None:
-        self.messages = messages
+        self.messages = DeviceCatalogue(messages)
+        self.messages.show((1 << len(messages)) - 1)
         self.stored_messages: list[int] = []
         self.removals: list[tuple[int, str]] = []
 

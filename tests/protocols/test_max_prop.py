@@ -130,5 +130,5 @@ def test_what_is_no_probability_is_refused() -> None:
 def test_a_device_knows_its_storage() -> None:
     contacts = Contacts.from_records([("a", "b", 0, 10)])
     work = Workload.of([], [])
-    assert run(contacts, work, "max-prop", storage="2k").name["parameters"]["buffer_bytes"] == 2000
-    assert run(contacts, work, "max-prop").name["parameters"]["buffer_bytes"] is None
+    assert run(contacts, work, "max-prop", storage="2k").name["prepared"] == {"buffer_bytes": 2000}
+    assert "prepared" not in run(contacts, work, "max-prop").name

@@ -120,3 +120,23 @@ def test_v2_what_falls_below_the_threshold_is_forgotten() -> None:
 def test_what_is_no_probability_is_refused() -> None:
     with pytest.raises(PeerError, match="no probability"):
         Network("prophet", 1)[0].protocol.check(Predictabilities({1: 1.5}))
+
+
+@pytest.mark.parametrize("protocol", ["prophet", "prophet-v2"])
+def test_neighbours_that_stay_hear_of_later_meetings_if_told_so(protocol: str) -> None:
+    for renew, packets in ((False, []), (True, ["0->1 m0", "1->2 m0"])):
+        net = Network(protocol, 3, renew=renew)
+        net[2].subscribe("news", at=0.0)
+        net[0].publish("news", at=1.0)
+        net[0].connect(net[1], at=2.0)
+        net[1].connect(net[2], at=3.0)  # what 0 heard of 1 is older
+        assert net.packets() == packets
+        assert len(net[2].delivered) == renew
+
+
+def test_a_renewed_table_is_compared_and_not_inferred_from_again() -> None:
+    net = Network("prophet", 4, renew=True, gamma=1.0)
+    net[0].connect(net[1], at=1.0)
+    net[1].connect(net[2], at=2.0)
+    assert p(net, 0, 2) == 0.0
+    assert net[0].protocol.better[1] == {2: pytest.approx(0.75)}

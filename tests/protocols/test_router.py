@@ -102,3 +102,14 @@ def test_spray_may_pay_for_deliveries_and_forgets_the_tokens_of_what_was_dropped
     again[0].meet(again[1], at=5.0)
     assert again[1].protocol.tokens[hello.bit] == 2
     assert again[1].protocol.buffer.held(5.0) == hello.bit
+
+
+def test_a_publisher_takes_its_own_dropped_copy_again() -> None:
+    net = Network("push", 2, links=Links(rate=1.0), buffer=1, evict="first-in", again="at-once")
+    net[0].connect(net[1], at=0.0)
+    first = net[0].publish("news", at=1.0)
+    net.advance(3.0)
+    net[0].publish("news", at=4.0)  # there is room for one
+    net.advance(5.0)
+    assert net.packets() == [f"0->1 {first.id}", f"1->0 {first.id}"]
+    assert net[0].delivered == []

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from hunet.model import members
-from hunet.protocols import Protocol
 from hunet.simulation.record import columns
 from hunet.systems import PROTOCOLS
 from hunet.testing import Network, TestNode
@@ -67,7 +66,3 @@ def test_a_buffer_gives_up_what_it_would_evict(evict: str, first: int, buffer: i
     node = holding("push", buffer=buffer, evict=evict)
     assert surrender(node, 1, 2, 3) == [first]
     assert copies(node) == sorted({0, 1, 2, 3} - {first})
-
-
-def test_who_holds_nothing_for_others_gives_up_nothing() -> None:
-    assert Protocol(0, None, Network("push", 1)[0].protocol.driver, None).surrender(0b111, 0.0) == 0  # type: ignore[arg-type]

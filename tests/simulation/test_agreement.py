@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -11,7 +11,8 @@ from hunet import Contacts, Links, run
 from hunet.model import Message, Publication, Subscription, Workload, members
 from hunet.node.emulated_device import EPOCH, Recorder
 from hunet.protocols import Data, Packet, Protocol
-from hunet.protocols.contract import Logged
+from hunet.protocols.capabilities import OutOfBandDriver
+from hunet.protocols.watcher import Logged
 from hunet.simulation.agreement import Agreement, Difference, compare
 from hunet.systems import protocol_class
 
@@ -30,16 +31,10 @@ class Reality(NamedTuple):
         base: Any = protocol_class(protocol)
         recorders: list[Recorder] = []
 
-        class Settling(base):  # type: ignore[misc]
-            """A simulator tells only who asks that a link has settled; live devices note it in any case."""
-
-            def settled(self, peer: int, now: float) -> None:
-                super().settled(peer, now)
-
-        class Recorded(Settling):
+        class Recorded(base):  # type: ignore[misc]
             def __new__(cls, node: int, parameters: Any, driver: Any, rng: Random) -> Any:
                 recorders.append(Recorder(node, lambda peer: f"{sorted((node, peer))} at {driver.engine.now}"))
-                return recorders[-1](Settling(node, parameters, driver, rng))
+                return recorders[-1](base(node, parameters, driver, rng))
 
         result = run(contacts, workload, Recorded, links=links)
         events = sorted(event for recorder in recorders for event in recorder.events if event.what != "start")
@@ -141,7 +136,7 @@ class Telephone(Protocol):
     """Sends everything to device 1, out of band."""
 
     def publish(self, message: Message, now: float) -> None:
-        self.driver.send_out_of_band(1, Data(message.bit))
+        cast("OutOfBandDriver", self.driver).send_out_of_band(1, Data(message.bit))
 
     def receive_out_of_band(self, node: int, packet: Packet, now: float) -> None:
         assert isinstance(packet, Data)

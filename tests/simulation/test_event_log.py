@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from hunet import Contacts, HunetError, Links, Publication, Subscription, Workload, run
 from hunet.model import Message, MessageSet, Node
 from hunet.protocols import Control, Data, Packet, Protocol
+from hunet.protocols.capabilities import OutOfBandDriver
 from hunet.simulation import ReplayError, open_log, replay
 
 
@@ -36,7 +38,8 @@ class Busybody(Protocol):
 
     def timer(self, tag: str, now: float) -> None:
         self.driver.role("broker" if self.rng.random() < 0.5 else "user")
-        self.driver.send_out_of_band(1 - self.node, Gossip(self.node, 0, {"joy": self.rng.random()}))
+        driver = cast("OutOfBandDriver", self.driver)
+        driver.send_out_of_band(1 - self.node, Gossip(self.node, 0, {"joy": self.rng.random()}))
 
     message: Message | None = None
 
@@ -64,6 +67,12 @@ class Busybody(Protocol):
 
     def settled(self, peer: Node, now: float) -> None:
         """Asking to be told is enough."""
+
+    def phase(self, name: str, now: float) -> None:
+        """Here too."""
+
+    def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
+        """And here."""
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
         self.driver.removed(self.driver.messages[packet.messages.bit_length() - 1], "given")

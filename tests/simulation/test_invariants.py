@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,7 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hunet
-from hunet import Contacts, Crash, Links, Result, Workload, run
+from hunet import Contacts, Crash, Links, Publication, Result, Workload, run
+from hunet.protocols import Data, Driver, Protocol
+from hunet.protocols.watcher import watch_protocol
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
 from tests.fields import difference, rows
@@ -208,6 +213,78 @@ def test_a_log_replays_to_the_same_actions(protocol: str) -> None:
         assert _replay(Path("log"), io.StringIO(log.getvalue())) > 0
         delivered += plain.summary["delivered"]
     assert delivered >= 5
+
+
+# What a device knows --------------------------------------------------------------------------------------------------
+
+
+@each_protocol
+def test_other_messages_in_the_future_make_no_difference(protocol: str) -> None:
+    until, said = 12.0, 0
+    for seed, links in enumerate((LINKS["instantaneous"], LINKS["bits/s"])):
+        contacts, workload = crowd(seed)
+        rng, past = Random(seed), [each for each in workload.publications if each.time <= until]
+        later = [each for each in workload.publications if each.time > until]
+        assert later
+        others = [
+            each._replace(time=rng.uniform(until + 0.1, 20), node=rng.randrange(6), topic=rng.choice("wxyz"), size=5)
+            for each in rng.sample(later, len(later))
+        ]
+        futures: list[list[Publication]] = [later, [*others, Publication("more", 15.0, 0, "x")], []]
+        logs = [
+            simulate_log((contacts, Workload.of([*past, *future], list(workload.subscriptions))), protocol, links)
+            for future in futures
+        ]
+        lines = _events(logs[0], until)
+        assert all(_events(log, until) == lines for log in logs[1:])
+        said += len(lines)
+    assert said > 150
+
+
+def simulate_log(crowd: Crowd, protocol: str, links: Links) -> str:
+    log = io.StringIO()
+    simulate(crowd, protocol, links, train=0.2, log=EventLog(log))
+    return log.getvalue()
+
+
+def _events(log: str, until: float) -> list[str]:
+    """The lines of a log up to a time: what devices were shown, and what they did."""
+    return [line for line in log.splitlines() if (json.loads(line).get("t") or 0) <= until and '"node":' in line]
+
+
+class Auditor:
+    """In the place of an event log: every device gets packets of its own, and its catalogue has what it was shown."""
+
+    def __init__(self) -> None:
+        self.shown = 0
+
+    def begin(self, *_: Any) -> None:
+        """What is run does not matter here."""
+
+    def recording(self, node: int, driver: Driver, create: Callable[[Driver], Protocol], starts: int) -> Protocol:
+        expected = 0
+
+        def check(event: str, given: dict[str, Any]) -> None:
+            nonlocal expected
+            if event == "publish":
+                expected |= given["message"].bit
+            elif event.startswith("receive"):
+                given["packet"] = pickle.loads(pickle.dumps(given["packet"]))
+                expected |= given["packet"].messages if isinstance(given["packet"], Data) else 0
+            assert sum(message.bit for message in driver.messages) == expected
+            self.shown += expected > 0
+
+        return watch_protocol(create(driver), check)
+
+
+@each_protocol
+def test_a_device_shares_neither_messages_nor_packets_with_others(protocol: str) -> None:
+    auditor: Any = Auditor()
+    for seed, links in enumerate((LINKS["instantaneous"], LINKS["bits/s"])):
+        crashes = [Crash(seed, 12.0, 2.0)]
+        audited = simulate(crowd(seed), protocol, links, crashes=crashes, log=auditor)
+        assert audited.summary == simulate(crowd(seed), protocol, links, crashes=crashes).summary
+    assert auditor.shown > 50
 
 
 # Single protocols ----------------------------------------------------------------------------------------------------

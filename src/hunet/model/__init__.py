@@ -16,6 +16,7 @@ from hunet.model.errors import (
 from hunet.model.matching import matching_score, weighted_terms
 from hunet.model.messages import (
     Catalogue,
+    DeviceCatalogue,
     Message,
     MessageSet,
     Node,
@@ -36,6 +37,7 @@ __all__ = [
     "Catalogue",
     "ConfigurationError",
     "Contacts",
+    "DeviceCatalogue",
     "HunetError",
     "InputError",
     "Message",

@@ -2,7 +2,8 @@
 
 A driver numbers the messages it knows (0, 1, 2, ...) in a :class:`Catalogue`. A set of messages is then an integer
 with one bit per message, and "what do you have that I have not" is ``yours & ~mine``: a few machine operations for
-thousands of messages. The numbers are a driver's own affair; on a wire or in a log they are written as ids.
+thousands of messages. The numbers are a driver's own affair; on a wire or in a log they are written as ids. A protocol
+sees a :class:`DeviceCatalogue`: of all these messages, those that its own device has been shown.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from hunet.model.errors import ProtocolError
 from hunet.model.matching import matching_score, weighted_terms
 
 if TYPE_CHECKING:
@@ -98,10 +100,6 @@ def without(messages: MessageSet, others: MessageSet) -> MessageSet:
     return messages ^ (messages & others)
 
 
-_STEP = 32
-"""How many messages must have died before the sets of the living are counted anew."""
-
-
 class Catalogue:
     """Every message that a driver knows, by number.
 
@@ -123,14 +121,11 @@ class Catalogue:
         self._dies_in_order = True
         self._expiries: list[tuple[float, int]] = []
         """A heap: when the living die."""
-        self._next_expiry = inf
+        self.next_expiry = inf
+        """When the next one dies."""
         self._dead: MessageSet = 0
-        self._first_alive, self._first_expires = 0, float("-inf")
-        self._alive: tuple[int, dict[Topic, MessageSet]] = (0, {})
-        self._counted = 0
-
-        self._reserved: set[int] = set()
-        """Numbers of messages that are not here."""
+        self.absent: MessageSet = 0
+        """Numbers of messages that are not here: spoken of, or skipped."""
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -139,14 +134,12 @@ class Catalogue:
         return self._messages[number]
 
     def __iter__(self) -> Iterator[Message]:
-        if not self._reserved:
-            return iter(self._messages)
-        return (message for message in self._messages if message.number not in self._reserved)
+        return (message for message in self._messages if not self.absent >> message.number & 1)
 
     def __contains__(self, message_id: str) -> bool:
         """Whether this message is here, and not just its number."""
         known = self._by_id.get(message_id)
-        return known is not None and known.number not in self._reserved
+        return known is not None and not self.absent >> known.number & 1
 
     def knows(self, message_id: str) -> bool:
         """Whether this id has a number."""
@@ -167,43 +160,19 @@ class Catalogue:
         return matching
 
     def dead(self, now: float) -> MessageSet:
-        """All messages that have expired by now; the same object until one more has.
+        """All messages that have expired by now.
 
         >>> catalogue = Catalogue()
         >>> short = catalogue.add("m1", "news", publisher=0, created=0.0, ttl=10)
         >>> catalogue.dead(now=10.0), catalogue.dead(now=10.5) == short.bit
         (0, True)
         """
-        if now > self._next_expiry:
+        if now > self.next_expiry:
             expiries = self._expiries
             while expiries and expiries[0][0] < now:
                 self._dead |= 1 << heappop(expiries)[1]
-            self._next_expiry = expiries[0][0] if expiries else inf
+            self.next_expiry = expiries[0][0] if expiries else inf
         return self._dead
-
-    def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:
-        """A number below which no message is of use any more, and all from there on by topic, counted from there.
-
-        Where messages expire, sets of those that are alive are short once they are shifted down by that number. As
-        everywhere, ``now`` never runs backwards.
-
-        >>> catalogue = Catalogue()
-        >>> for number in range(1000):
-        ...     message = catalogue.add(f"m{number}", "news", publisher=0, created=number, ttl=10)
-        >>> first, by_topic = catalogue.alive(now=1000)
-        >>> first, bin(by_topic["news"])
-        (990, '0b1111111111')
-        """
-        if now > self._first_expires:
-            messages, first = self._messages, self._first_alive
-            while first < len(messages) and (messages[first].expires < now or first in self._reserved):
-                first += 1
-            self._first_alive = first
-            self._first_expires = messages[first].expires if first < len(messages) else inf
-        if self._first_alive - self._alive[0] >= _STEP or len(self) != self._counted:
-            first, self._counted = self._first_alive, len(self)
-            self._alive = first, {topic: on_it >> first for topic, on_it in self.by_topic.items()}
-        return self._alive
 
     def add(
         self,
@@ -215,13 +184,11 @@ class Catalogue:
         ttl: float | None = None,
     ) -> Message:
         """Number a new message. Drivers that can, add messages in the order of their creation: it is quicker."""
-        reserved = self._by_id.get(id) if self._reserved else None
-        if reserved is not None and reserved.number in self._reserved:
-            self._reserved.remove(reserved.number)
+        reserved = self._by_id.get(id) if self.absent else None
+        if reserved is not None and self.absent >> reserved.number & 1:
+            self.absent ^= reserved.bit
             message = Message(reserved.number, id, topic, publisher, created, size, ttl)
             self._messages[message.number] = message
-            self._first_alive = min(self._first_alive, message.number)  # it was passed by, and is alive now
-            self._counted = -1
         else:
             message = Message(len(self._messages), id, topic, publisher, created, size, ttl)
             if self._messages and created < self._messages[-1].created:
@@ -233,8 +200,7 @@ class Catalogue:
         self.by_topic[topic] = self.by_topic.get(topic, 0) | message.bit
         if ttl is not None:
             heappush(self._expiries, (message.expires, message.number))
-            self._next_expiry = self._expiries[0][0]
-        self._first_expires = float("-inf")
+            self.next_expiry = self._expiries[0][0]
         return message
 
     def reserve(self, id: str) -> Message:  # noqa: A002
@@ -266,7 +232,7 @@ class Catalogue:
     def _set_apart(self, id: str) -> Message:  # noqa: A002
         message = Message(len(self._messages), id, "", -1, 0.0, 0)
         self._messages.append(message)
-        self._reserved.add(message.number)
+        self.absent |= message.bit
         self._in_order = self._dies_in_order = False
         return message
 
@@ -284,10 +250,8 @@ class Catalogue:
             return messages & -messages
         return 1 << min(members(messages), key=lambda number: (self._messages[number].created, number))
 
-    def soonest(self, messages: MessageSet, first: int = 0) -> MessageSet:
+    def soonest(self, messages: MessageSet) -> MessageSet:
         """Of a set, the message that expires first, as a set of one; of equal expiry, the one numbered first.
-
-        The numbers of the set count from ``first`` (see :meth:`alive`), that of the answer from 0.
 
         >>> catalogue = Catalogue()
         >>> late = catalogue.add("m1", "news", publisher=0, created=0.0, ttl=90)
@@ -296,8 +260,144 @@ class Catalogue:
         True
         """
         if self._dies_in_order or not messages:
-            return (messages & -messages) << first
-        return 1 << min(members(messages << first), key=lambda number: (self._messages[number].expires, number))
+            return messages & -messages
+        return 1 << min(members(messages), key=lambda number: (self._messages[number].expires, number))
 
     def _by_age(self, messages: MessageSet) -> list[int]:
         return sorted(members(messages), key=lambda number: (self._messages[number].created, number))
+
+
+_STEP = 32
+"""How many numbers the sets of the living must be shortened by before they are counted anew."""
+
+
+class DeviceCatalogue:
+    """The messages that one device has been shown: published by its application, or received in a data packet.
+
+    It is all that a protocol sees of messages, in a simulation as on a live node. Drivers call :meth:`show` before the
+    event that brings the messages. What other devices have, and what will be published later, is not here.
+
+    >>> everything = Catalogue()
+    >>> first, second = (everything.add(name, "news", publisher=0, created=0.0) for name in ("m1", "m2"))
+    >>> mine = DeviceCatalogue(everything)
+    >>> mine.show(second.bit)
+    >>> [message.id for message in mine], mine.on_topic("news") == second.bit
+    (['m2'], True)
+    >>> mine[first.number]
+    Traceback (most recent call last):
+    hunet.model.errors.ProtocolError: message 0 has not been shown to this device: ...
+    """
+
+    __slots__ = ("_alive", "_all", "_by_topic", "_counted", "_dead", "_first", "_indexed", "_unchanged_until", "shown")
+
+    def __init__(self, messages: Catalogue) -> None:
+        self._all = messages
+        self.shown: MessageSet = 0
+        self._dead: MessageSet = 0
+        self._unchanged_until = inf
+        """Until when ``_dead`` is right; what is shown may have expired already."""
+        self._indexed: MessageSet = 0
+        """What is in ``_by_topic`` and ``_alive``, which are brought up to date when somebody asks."""
+        self._by_topic: dict[Topic, MessageSet] = {}
+        self._first = 0
+        self._alive: dict[Topic, MessageSet] = {}
+        self._counted: MessageSet = 0
+        """What had expired when ``_first`` was computed; -1 if more is indexed since."""
+
+    def show(self, messages: MessageSet) -> None:
+        """For drivers: these messages are about to be shown to the device."""
+        self.shown |= messages
+        self._unchanged_until = -inf
+
+    def __len__(self) -> int:
+        return self.shown.bit_count()
+
+    def __getitem__(self, number: int) -> Message:
+        if not self.shown >> number & 1:
+            raise ProtocolError(
+                f"message {number} has not been shown to this device: a protocol may look up what it has published or "
+                "received, and nothing else"
+            )
+        return self._all[number]
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter([self._all[number] for number in reversed(members(without(self.shown, self._all.absent)))])
+
+    def __contains__(self, message_id: str) -> bool:
+        return message_id in self._all and bool(self.shown >> self._all.by_id(message_id).number & 1)
+
+    def by_id(self, message_id: str) -> Message:
+        """The message with this id."""
+        return self[self._all.by_id(message_id).number]
+
+    @property
+    def by_topic(self) -> dict[Topic, MessageSet]:
+        """All messages on each topic; topics in alphabetical order."""
+        if self._indexed != self.shown:
+            self._index()
+        return self._by_topic
+
+    def on_topic(self, topic: Topic) -> MessageSet:
+        """All messages that match a subscription: those on its topic, or with any of the terms that it weighs."""
+        return self._all.on_topic(topic) & self.shown
+
+    def dead(self, now: float) -> MessageSet:
+        """All messages that have expired by now."""
+        if now > self._unchanged_until:
+            self._dead = self._all.dead(now) & self.shown
+            self._unchanged_until = self._all.next_expiry
+        return self._dead
+
+    def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:
+        """A number below which no message is of use any more, and all from there on by topic, counted from there.
+
+        Where messages expire, sets of those that are alive are short once they are shifted down by that number. As
+        everywhere, ``now`` never runs backwards.
+
+        >>> everything = Catalogue()
+        >>> for number in range(1000):
+        ...     message = everything.add(f"m{number}", "news", publisher=0, created=number, ttl=10)
+        >>> mine = DeviceCatalogue(everything)
+        >>> mine.show((1 << 1000) - 1)
+        >>> first, by_topic = mine.alive(now=1000)
+        >>> first, bin(by_topic["news"])
+        (990, '0b1111111111')
+        """
+        if self._indexed != self.shown:
+            self._index()
+        dead = self.dead(now)
+        if dead != self._counted:
+            self._counted = dead
+            living = without(self.shown, dead)
+            lowest = (living & -living).bit_length() - 1 if living else self.shown.bit_length()
+            if lowest < self._first or lowest - self._first >= _STEP:
+                self._first = lowest
+                self._alive = {topic: on_it >> lowest for topic, on_it in self._by_topic.items()}
+        return self._first, self._alive
+
+    def _index(self) -> None:
+        by_topic, alive, first = self._by_topic, self._alive, self._first
+        topics = len(by_topic)
+        for number in members(without(self.shown ^ self._indexed, self._all.absent)):
+            topic = self._all[number].topic
+            by_topic[topic] = by_topic.get(topic, 0) | 1 << number
+            alive[topic] = alive.get(topic, 0) | (1 << number >> first)
+        if len(by_topic) > topics:  # devices that know the same topics have them in the same order, and share tables
+            self._by_topic = {topic: by_topic[topic] for topic in sorted(by_topic)}
+            self._alive = {topic: alive[topic] for topic in sorted(alive)}
+        self._indexed, self._counted = self.shown, -1
+
+    def newest(self, messages: MessageSet, most: int = 1) -> MessageSet:
+        """Of a set, the ``most`` messages that were created last; of equal age, those numbered last."""
+        return self._all.newest(messages & self.shown, most)
+
+    def oldest(self, messages: MessageSet) -> MessageSet:
+        """Of a set, the message that was created first, as a set of one; of equal age, the one numbered first."""
+        return self._all.oldest(messages & self.shown)
+
+    def soonest(self, messages: MessageSet, first: int = 0) -> MessageSet:
+        """Of a set, the message that expires first, as a set of one; of equal expiry, the one numbered first.
+
+        The numbers of the set count from ``first`` (see :meth:`alive`), that of the answer from 0.
+        """
+        return self._all.soonest(messages << first & self.shown)

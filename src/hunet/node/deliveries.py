@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hunet.model import matching_score
-from hunet.node.publication import Group, Publication, Refused, read_publication
+from hunet.node.publication import Opened, Publication, Refused, is_private, read_publication
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -35,6 +35,8 @@ class Delivery(msgspec.Struct, frozen=True):
     delivered: float
     taken: bool = False
     """Whether an application has dealt with it."""
+    private: bool = False
+    """Whether it was sealed for a group."""
 
     @property
     def text(self) -> str:
@@ -45,9 +47,9 @@ class Delivery(msgspec.Struct, frozen=True):
 class Subscription:
     """Messages on a topic as they come: ``async for delivery in subscription``. Asking for the next takes the last."""
 
-    def __init__(self, deliveries: Deliveries, topic: str, group: Group | None, after: int) -> None:
+    def __init__(self, deliveries: Deliveries, topic: str, after: int) -> None:
         self.topic = topic
-        self._deliveries, self._group = deliveries, group
+        self._deliveries = deliveries
         self._last, self._offered = after, 0
         self._news = asyncio.Event()
         self._closed = False
@@ -58,7 +60,7 @@ class Subscription:
     async def __anext__(self) -> Delivery:
         self.taken()
         while not self._closed and not self._deliveries.ended:
-            for number, delivery in self._deliveries.waiting(self.topic, self._group, self._last):
+            for number, delivery in self._deliveries.waiting(self.topic, self._last):
                 self._last = number
                 if delivery is not None:
                     self._offered = number
@@ -92,13 +94,12 @@ class Deliveries:
         self._subscriptions: list[Subscription] = []
         self.ended = False
 
-    def listen(self, topic: str | Group, after: int) -> Subscription:
-        """Messages on a topic; those up to number ``after`` count as taken."""
-        name, group = (topic.topic, topic) if isinstance(topic, Group) else (topic, None)
+    def listen(self, topic: str, after: int) -> Subscription:
+        """Messages on a topic, or of a group by its label; those up to number ``after`` count as taken."""
         for earlier in list(takewhile(lambda waiting: waiting.number <= after, self._store.waiting())):
-            if matching_score(name, earlier.topic):
+            if matching_score(topic, earlier.topic):
                 self.take(earlier.number)
-        subscription = Subscription(self, name, group, after)
+        subscription = Subscription(self, topic, after)
         self._subscriptions.append(subscription)
         return subscription
 
@@ -122,18 +123,18 @@ class Deliveries:
         if not self.ended:
             self._driver.take(delivery)
 
-    def waiting(self, topic: str, group: Group | None, after: int) -> Iterator[tuple[int, Delivery | None]]:
+    def waiting(self, topic: str, after: int) -> Iterator[tuple[int, Delivery | None]]:
         """The numbers of all that nobody has taken, and what is for this topic; what cannot be read counts as taken."""
         for pending in list(self._store.waiting(after)):
             delivery = None
             if matching_score(topic, pending.topic):
-                delivery = self._delivery(pending, group)
+                delivery = self._delivery(pending)
                 if delivery is None:
                     self.take(pending.number)
             yield pending.number, delivery
 
     def by_number(self, above: int, below: int, most: int, newest: bool) -> Iterator[Delivery]:
-        """Deliveries by number, also those that were taken; those of a private topic stay sealed."""
+        """Deliveries by number, also those that were taken."""
         for pending, taken in self._store.deliveries(above, below, most, newest):
             delivery = self._delivery(pending, taken=taken)
             if delivery is not None:
@@ -148,22 +149,22 @@ class Deliveries:
         self._driver.count("damaged")
         return None
 
-    def _delivery(self, pending: Pending, group: Group | None = None, taken: bool = False) -> Delivery | None:
+    def _delivery(self, pending: Pending, taken: bool = False) -> Delivery | None:
         """What the application gets; None if it cannot be read."""
         publication = self.read(pending.message)
         if publication is None:
             return None
-        opened: Any = publication
-        if group is not None:
+        topic, opened = publication.topic, Opened(publication.content, publication.content_type)
+        if is_private(topic) and self._driver.private is not None:
             try:
-                opened = group.open(publication)
+                topic, opened = self._driver.private.open(publication)
             except Refused as refused:
                 self._driver.count(f"refused: {refused.reason}")
                 return None
         return Delivery(
             pending.number,
             publication.id,
-            group.name if group else publication.topic,
+            topic,
             publication.author,
             publication.created,
             opened.content,
@@ -171,4 +172,5 @@ class Deliveries:
             pending.hops,
             pending.at,
             taken,
+            is_private(publication.topic),
         )

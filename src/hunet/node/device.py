@@ -21,14 +21,16 @@ import msgspec
 from hunet.model import Message, MessageSet, Node, members
 from hunet.node.clock import WEEK, is_set
 from hunet.node.holdings import Holdings, Quotas
-from hunet.node.publication import PublicationLimits
+from hunet.node.publication import PublicationLimits, is_private
 from hunet.node.state import DriverState, SavedState, read_state, write_state
+from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders
 from hunet.protocols.state import keeps_state, restore_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    from hunet.node.private import Private
     from hunet.node.store import Store
     from hunet.protocols.contract import Data, Driver, Protocol
 
@@ -43,6 +45,10 @@ class Delivered(NamedTuple):
     """A message is the application's to take, and on the disk."""
 
     message: Message
+
+
+class PrivateArrived(NamedTuple):
+    """Something has come on a private topic, and is on the disk; it may call for an answer."""
 
 
 class RoleChanged(NamedTuple):
@@ -69,12 +75,17 @@ class Device:
         self.device = device
         self.store = store
         self.holdings = Holdings(device, store, quotas or Quotas())
-        self.messages = self.holdings.messages
+        self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
+        self.private: Private | None = None
+        """Who takes what comes on private topics."""
+        self.is_hidden: Callable[[str], bool] = lambda author: False  # noqa: ARG005
+        """Of which authors the application gets nothing."""
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
+        self._surrenders = issubclass(kind, Surrenders)
         self._clock = clock
         self._news = 0
         """Grows whenever there is something that neighbours have not been greeted with."""
@@ -83,7 +94,7 @@ class Device:
         self._order = count()
         self._durable = False
         """Whether somebody relies on what the event in progress has changed."""
-        self._happened: list[Delivered | RoleChanged] = []
+        self._happened: list[Delivered | PrivateArrived | RoleChanged] = []
         self._writable = True
 
     # Starting -------------------------------------------------------------------------------------------------------
@@ -142,7 +153,7 @@ class Device:
             if saved.lost:
                 self.protocol.link_up(peer, self.now)  # what is left of the protocol may not know of it
             elif not settled:
-                self.protocol.settled(peer, self.now)
+                self._settle(peer)
             if packet is not None and not saved.lost:
                 self.protocol.sent(peer, packet, False, self.now)
             self.protocol.link_down(peer, self.now)
@@ -156,6 +167,13 @@ class Device:
                 saved.lose(name, error)
                 return False
         return True
+
+    def _settle(self, peer: Node) -> None:
+        if isinstance(self.protocol, Settles):  # a watcher may ask for it where the protocol does not
+            self.protocol.settled(peer, self.now)
+
+    def _surrender(self, among: MessageSet) -> MessageSet:
+        return cast("Surrenders", self.protocol).surrender(among, self.now) if self._surrenders else 0
 
     def _feed(self, known: int) -> None:
         """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
@@ -186,7 +204,7 @@ class Device:
         if keeps_state(self._kind):
             timers = tuple((tag, at) for tag, (at, _) in self._timers.items())
             held, more = self.holdings.held, self.holdings.more
-            driver = DriverState(self.now, len(self.messages), held, more, timers, tuple(contacts))
+            driver = DriverState(self.now, len(self.holdings.messages), held, more, timers, tuple(contacts))
             write_state(self.store, self._label(), driver, self.protocol)
         elif self._writable:
             self._writable = False
@@ -223,10 +241,26 @@ class Device:
     # Actions of the contract ------------------------------------------------------------------------------------------
 
     def deliver(self, message: Message, hops: int) -> None:
-        if self.store.deliver(message.number, message.topic, hops, self.now):
+        topic = self._label_of(message)
+        if topic is not None and self.store.deliver(message.number, topic, hops, self.now):
             self.count("delivered")
             self._happened.append(Delivered(message))
             self._durable = True
+
+    def _label_of(self, message: Message) -> str | None:
+        """Under which topic a message is delivered; None if the application does not get it."""
+        author = self.holdings.names[message.publisher]
+        if self.is_hidden(author):
+            self.count("refused: blocked")
+            return None
+        if self.private is None or not is_private(message.topic):
+            return message.topic
+        encoded = self.holdings.arriving.get(message.number) or self.store.content(message.number)
+        if encoded is None:
+            return None
+        self._durable = True
+        self._happened.append(PrivateArrived())
+        return self.private.arrived(author, encoded, self.now)
 
     def set_timer(self, tag: str, at: float) -> None:
         number = next(self._order)
@@ -264,10 +298,12 @@ class Device:
         """What is held and in date, latest first, and for whom as far as the protocol knows."""
         names = self.holdings.names
         found = []
+        explains = isinstance(self.protocol, Explains)
         alive = self.holdings.held & ~self.messages.dead(self.now)
         for number in islice(members(alive), most):
             message = self.messages[number]
-            devices, strength = self.protocol.demand(message, self.now)
+            protocol = cast("Explains", self.protocol)
+            devices, strength = protocol.demand(message, self.now) if explains else Demand()
             found.append(
                 {
                     "id": message.id,
@@ -285,7 +321,7 @@ class Device:
 
     def community(self) -> list[str] | None:
         """The devices that the protocol takes for this one's community; None in a system without communities."""
-        circle = self.protocol.circle()
+        circle = self.protocol.circle() if isinstance(self.protocol, FindsCommunity) else None
         return None if circle is None else [self.holdings.names[node] for node in reversed(members(circle))]
 
     def _keep_quotas(self) -> None:
@@ -295,7 +331,7 @@ class Device:
 
     def _make_room(self, what: str, among: MessageSet, size: int) -> None:
         while among and size > 0:
-            gone = self.protocol.surrender(among, self.now)
+            gone = self._surrender(among)
             if not gone:
                 return
             self.count(f"quota: {what}", gone.bit_count())

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Node, OutputError, PeerError, Topic, matching_score, members
+from hunet.model import MessageSet, Node, OutputError, PeerError, Topic, matching_score, members
 from hunet.node import wire
-from hunet.node.device import NEVER, Delivered, Device, RoleChanged
+from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged
 from hunet.node.link import Link
 from hunet.node.packets import Packets
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
+from hunet.protocols.capabilities import Checks, OutOfBand, exchanges_once
 from hunet.protocols.contract import Control, Data, Packet
 
 if TYPE_CHECKING:
@@ -55,13 +56,27 @@ class LinkReady(NamedTuple):
     device: str
 
 
+class Handed(NamedTuple):
+    """A neighbour has taken messages, and has them on its disk."""
+
+    device: str
+    messages: MessageSet
+
+
+class AnnouncementsHeard(NamedTuple):
+    """A neighbour tells of keys to which messages to people can be sealed; nothing of it is checked."""
+
+    device: str
+    announcements: list[Any]
+
+
 class ReceiptsHeard(NamedTuple):
     """A neighbour tells who has got publications."""
 
     receipts: list[Receipt]
 
 
-Output = Frame | LinkReady | ReceiptsHeard | Delivered | RoleChanged
+Output = Frame | LinkReady | Handed | AnnouncementsHeard | ReceiptsHeard | Delivered | PrivateArrived | RoleChanged
 
 
 class LiveDriver(Device):
@@ -82,7 +97,8 @@ class LiveDriver(Device):
         again: float = AGAIN,
     ) -> None:
         self.links: dict[str, Link] = {}
-        self._room, self._again = room, again if kind.exchanges_once else NEVER
+        self._room, self._again = room, again if exchanges_once(kind) else NEVER
+        self._checks, self._out_of_band = issubclass(kind, Checks), issubclass(kind, OutOfBand)
         self._outbox: list[Frame] = []
         self._output: list[Output] = []
         self._woken: list[str] = []
@@ -100,11 +116,12 @@ class LiveDriver(Device):
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
-            if author == self.holdings.node:
+            author = self.holdings[publication.author]
+            giver = author if brought else self.holdings.node  # others' count towards the quotas, as their authors'
+            if giver == self.holdings.node:
                 self.holdings.check_room(len(encoded))
             self.holdings.commit()
-            message = self.holdings.add(publication, len(encoded), author)
+            message = self.holdings.add(publication, len(encoded), giver)
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
@@ -129,6 +146,14 @@ class LiveDriver(Device):
                 self.store.unsubscribe(topic)
                 self.protocol.unsubscribe(topic, self.now)
                 self._durable = True
+
+    def hide(self, author: str) -> None:
+        """The application gets nothing of an author any more, nor what is waiting or was shown."""
+        with self._event():
+            for number, name in self.holdings.names.items():
+                if name == author:
+                    self.store.forget_deliveries_of(number)
+            self._durable = True
 
     def take(self, delivery: int) -> None:
         """The application has taken a delivery, and never gets it again."""
@@ -186,6 +211,8 @@ class LiveDriver(Device):
         match said:
             case {"t": "receipts", "receipts": list(receipts)}:
                 self._output.append(ReceiptsHeard(self._read_receipts(receipts)))
+            case {"t": "announcements", "announcements": list(announcements)}:
+                self._output.append(AnnouncementsHeard(link.device, announcements))
             case {"t": "greet", "contact": int(contact)} if contact == link.contact + 1 and link.greeted:
                 self._end_contact(link)
                 self._hear_of_contact(self._begin_contact(link.device, contact), said)
@@ -229,8 +256,12 @@ class LiveDriver(Device):
             case {"t": "settled"} if link.ready:
                 if not link.settled:
                     link.settled = True
-                    self._ask(link, lambda: self.protocol.settled(link.node, self.now))
-            case {"t": "out of band", "packet": bytes(packet), "publications": list(publications)}:
+                    self._ask(link, lambda: self._settle(link.node))
+            case {
+                "t": "out of band",
+                "packet": bytes(packet),
+                "publications": list(publications),
+            } if self._out_of_band:
                 self._hear_out_of_band(link, packet, publications)
             case _:
                 raise PeerError("a frame that makes no sense here")
@@ -246,7 +277,7 @@ class LiveDriver(Device):
     def _end_contact(self, link: Link) -> None:
         if not link.mute and not link.settled:
             link.settled = True
-            self.protocol.settled(link.node, self.now)
+            self._settle(link.node)
         del self.links[link.device]
         if not link.mute:
             if link.packet is not None:
@@ -310,7 +341,7 @@ class LiveDriver(Device):
         elif not link.settled:
             link.settled = True
             self._frame(link, "settled")
-            self.protocol.settled(link.node, self.now)
+            self._settle(link.node)
 
     def _publications(self, packet: Data) -> list[bytes] | None:
         """What a packet carries, as its encoding lists it; None if the disk has lost some, which then is given up."""
@@ -319,7 +350,7 @@ class LiveDriver(Device):
         lost = [number for number, content in found.items() if content is None]
         for number in lost:
             self.count("damaged")
-            self.protocol.surrender(1 << number, self.now)
+            self._surrender(1 << number)
         return None if lost else [content for content in found.values() if content is not None]
 
     def _pass_turn(self, link: Link) -> None:
@@ -332,6 +363,7 @@ class LiveDriver(Device):
         link.awake[False] = awake
         self.protocol.sent(link.node, packet, True, self.now)
         self.count("sent", packet.messages.bit_count())
+        self._output.append(Handed(link.device, packet.messages))
         if awake:
             self._pass_turn(link)
         else:
@@ -355,11 +387,13 @@ class LiveDriver(Device):
         else:
             packet = self._packets.read(data)
         if packet is not None:
-            self._ask(link, lambda: self.protocol.receive_out_of_band(link.node, packet, self.now))
+            protocol = cast("OutOfBand", self.protocol)
+            self._ask(link, lambda: protocol.receive_out_of_band(link.node, packet, self.now))
             self.holdings.keep_arrived()
 
     def _show(self, link: Link, packet: Packet) -> None:
-        self.protocol.check(packet)
+        if self._checks:
+            cast("Checks", self.protocol).check(packet)
         self._ask(link, lambda: self.protocol.receive(link.node, packet, self.now))
 
     def _ask(self, link: Link, call: Callable[[], None]) -> None:

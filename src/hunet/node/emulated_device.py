@@ -15,7 +15,7 @@ publish      topic, text, ttl        the id of the publication
 subscribe    topic
 unsubscribe  topic
 status                               what :meth:`Node.status` says
-events                               what the protocol was shown (:class:`~hunet.protocols.contract.Logged`)
+events                               what the protocol was shown (:class:`~hunet.protocols.watcher.Logged`)
 ===========  ======================  ==================================================================================
 """
 
@@ -39,8 +39,7 @@ from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
 from hunet.node.store import open_store
 from hunet.node.tasks import Tasks
-from hunet.protocols.contract import Logged
-from hunet.protocols.watcher import watch_protocol
+from hunet.protocols.watcher import Logged, watch_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +97,7 @@ class Recorder:
         self.events: list[Logged] = []
 
     def __call__(self, protocol: Protocol) -> Protocol:
-        return watch_protocol(protocol, self._note)
+        return watch_protocol(protocol, self._note, also=("settled",))
 
     def _note(self, what: str, given: dict[str, Any]) -> None:
         peer = given.get("peer", given.get("node", -1))
@@ -169,6 +168,7 @@ class _Device:
             neighbours=_LIMITS,
             again=inf,
             recorder=self._recorder,
+            direct=False,
         )
 
     def _way(self, setting: Setting) -> dict[str, Any]:

@@ -52,7 +52,7 @@ from hunet.node.emulated_device import Network, Setting
 from hunet.node.identity import Identity
 from hunet.node.networks import Cables, Radios, may_make_namespaces
 from hunet.node.publication import PublicationLimits
-from hunet.protocols.contract import Logged
+from hunet.protocols.watcher import Logged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

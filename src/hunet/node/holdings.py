@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hunet.model import Catalogue, Message, MessageSet, Node, OutputError, PeerError, members
+from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, OutputError, PeerError, members
 from hunet.node.identity import device_key
 from hunet.node.store import Header
 from hunet.protocols.byte_streams import ID_BYTES
@@ -67,6 +67,8 @@ class Holdings:
     def __init__(self, device: str, store: Store, quotas: Quotas) -> None:
         self._store, self._quotas = store, quotas
         self.messages = Catalogue()
+        self.shown = DeviceCatalogue(self.messages)
+        """What the protocol knows of them: those that are here, and not those that others only speak of."""
         self.names: dict[Node, str] = dict(store.devices())
         """Devices by number."""
         self._numbers = {name: number for number, name in self.names.items()}
@@ -94,6 +96,7 @@ class Holdings:
             self.messages.skip(header.number)
             self._remember(header)
         self.messages.skip(int((self._store.fact("next") or b"0").decode()))
+        self.shown.show((1 << len(self.messages)) - 1)  # also what was skipped, which is dead to the protocol
 
     def commit(self) -> None:
         """Everything is on the disk when this returns."""
@@ -185,6 +188,7 @@ class Holdings:
 
     def _remember(self, header: Header) -> Message:
         message = self.messages.add(header.id, header.topic, header.author, header.created, header.size, header.ttl)
+        self.shown.show(message.bit)
         self._messages[short_id(header.id)] = message.number
         if header.giver != self.node:
             self._givers[message.number] = header.giver

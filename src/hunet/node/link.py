@@ -7,7 +7,7 @@ to the other end if that has something to send. An end without the turn that com
 When neither has anything, the holder says ``settled``. The end with the greater name begins.
 
 Every frame has the number of its contact. Some systems exchange everything when a contact begins and nothing after
-that (``Protocol.exchanges_once``); devices that stay together then end the contact and begin the next, over the same
+that (``exchanges_once``); devices that stay together then end the contact and begin the next, over the same
 session, whenever one of them has news: a greeting with the next number says so, and frames of the one before are void.
 
 ======================  ============================================================================================

@@ -348,7 +348,7 @@ class _Scenario:
                 assert mode is not None
                 self.refuse(mode[1], "hunet sprays in binary mode only: set SprayAndWaitRouter.binaryMode = true")
         if router in ("ProphetRouter", "ProphetV2Router"):
-            found["time_unit"] = run.number(f"{router}.secondsInTimeUnit")
+            found |= {"time_unit": run.number(f"{router}.secondsInTimeUnit"), "renew": True}
             for name in ("beta", "gamma"):
                 if run.find(f"{router}.{name}"):
                     found[name] = run.number(f"{router}.{name}")

@@ -81,7 +81,7 @@ class Buffer:
     def held(self, now: float) -> MessageSet:
         """What the buffer holds, without what has expired."""
         dead = self._driver.messages.dead(now)
-        if dead is not self._buried:
+        if dead != self._buried:
             self._buried = dead
             gone = self._held & dead
             if gone:

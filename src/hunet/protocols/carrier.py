@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet, Protocol
+from hunet.protocols.capabilities import Demand
+from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.packets import Carried, Have, Interests, Seen
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Carrier(Protocol):
     # The contract -------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
-        if self.driver.messages.dead(now) is not self._dead:
+        if self.driver.messages.dead(now) != self._dead:
             self._forget_the_dead(now)
         if not self._greeting:  # it stays the same until this device sees or wants something new
             self._greeting = self.greeting()
@@ -154,6 +155,11 @@ class Carrier(Protocol):
             self.interests[peer] = packet.topics
             if peer in self.known:  # it wants something new; at the greeting, what it has seen comes next
                 self.driver.wake(peer)
+        else:
+            self.receive_other(peer, packet)
+
+    def receive_other(self, peer: Node, packet: Packet) -> None:
+        """A control packet has arrived that not all carriers know."""
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         known = self.known.get(peer)

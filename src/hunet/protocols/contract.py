@@ -23,9 +23,20 @@ link there is ``room`` for one message in a packet; on an instantaneous one, for
 an exchange of a thousand messages can be a few operations on sets.
 
 A contact, seen from one end, is ``link_up`` (whose answer is this end's greeting), then any number of ``receive``,
-``poll`` and ``sent``, then ``settled`` once (when neither end has anything left to send, at the latest just before the
-link goes down), then ``link_down``.
-A protocol never learns in advance when a contact will end.
+``poll`` and ``sent``, then ``link_down``. A protocol never learns in advance when a contact will end.
+
+A *greeting* is a tuple of control packets, perhaps empty; the other end receives them in this order, before anything
+else. Packets are values: nobody changes one after it was made, not its sender and not its receiver, and which object
+carries a value means nothing. So a protocol may give the same greeting again until it has something new to say, and a
+driver may measure equal packets once; neither has to.
+
+``driver.messages`` has the messages that this device has published or received in a data packet so far, and nothing
+else: not what other devices have, and not what will be published. A set of messages in a control packet may name
+others; what they are is not to be had.
+
+The ten methods of :class:`Protocol` are what drivers ask of every protocol. What only some can do beside that
+(preparing, training, acting when a link has settled, out of band, checks, storage, explanations, counts) is in
+``hunet.protocols.capabilities``.
 
 Iteration is always in an explicit order (dicts keep theirs; sets are sorted first), so that the same events give the
 same actions on any machine.
@@ -33,78 +44,31 @@ same actions on any machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as StructuralType
 
-from hunet.model import Catalogue, Message, MessageSet, Node, NodeSet, Topic
+from hunet.model import DeviceCatalogue, Message, MessageSet, Node, Topic
 from hunet.model.parameters import Parameters  # mypyc finds a base class only where it is defined
 from hunet.protocols.packets import ID_BYTES, Control, Data, Packet
 
 if TYPE_CHECKING:
     from random import Random
 
-    from hunet.model import Contacts
-    from hunet.model.community_files import CommunityTables
-
 __all__ = [
     "ID_BYTES",
     "Control",
     "Data",
-    "Demand",
     "Driver",
-    "Experiment",
-    "Logged",
     "Packet",
     "Protocol",
 ]
 
 
-class Experiment(NamedTuple):
-    """What an experimenter knows before the devices begin."""
-
-    contacts: Contacts
-    training: tuple[float, float]
-    """The part of the trace, first and last second, in which devices only watch."""
-    trial: Callable[[str, dict[str, Any]], dict[str, float]]
-    """Runs a protocol by name with these parameters, without messages; gives what its devices observed, summed up.
-    With it a baseline can match its parameters to how another protocol fares on these contacts."""
-    communities: Callable[[str], CommunityTables]
-    """Reads a folder of communities that a parameter names."""
-    storage: int | None = None
-    """What a device can hold, in bytes."""
-    limited: bool = False
-    """Whether links have a rate."""
-
-
-class Demand(NamedTuple):
-    """What a device knows of who wants a message: of some who they are, of others only that it meets such people."""
-
-    devices: NodeSet = 0
-    strength: float = 0.0
-    """How firmly it counts on meeting somebody who wants it, in the system's own measure; 0 if it has none."""
-
-
-class Logged(NamedTuple):
-    """An event that a device's protocol was shown."""
-
-    moment: float
-    """On the clock that all devices share: what comes later has a later one."""
-    time: float
-    """Of the trace."""
-    node: int
-    what: str
-    """The method of :class:`Protocol`."""
-    peer: int
-    """-1 where there is none."""
-    about: Any
-    """The session of a ``link_up``; the kind of a packet; the room of a ``poll``; the topic, the id, the tag."""
-
-
 class Driver(StructuralType):
     """What a protocol may ask of whoever drives it."""
 
-    messages: Catalogue
+    messages: DeviceCatalogue
+    """What this device has published or received, and nothing else."""
 
     def send(self, peer: Node, packet: Control) -> None:
         """Send a control packet to a neighbour. Ignored if the link is down."""
@@ -112,10 +76,6 @@ class Driver(StructuralType):
 
     def broadcast(self, packet: Control, but: Node | None = None) -> None:
         """Send a control packet to all neighbours (but one): one transmission, however many hear it."""
-        ...
-
-    def send_out_of_band(self, node: Node, packet: Packet) -> None:
-        """Send a packet to any device by a way that needs no contact (the overlay's Direct mode)."""
         ...
 
     def wake(self, peer: Node) -> None:
@@ -152,30 +112,16 @@ class Driver(StructuralType):
 
 
 class Protocol:
-    """The base of all protocols: an event that a system has no use for is not overridden.
+    """The base of all protocols, with ten events; one that a system has no use for is not overridden.
 
     The base keeps the device's own subscriptions; everything else is the system's.
     """
 
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
-    exchanges_once: ClassVar[bool] = False
-    """Whether what comes up while a contact lasts has to wait for the next one. Devices that stay together for long
-    then end the contact and begin another now and then; in a simulation contacts are as the trace has them."""
-    unnamed: ClassVar[frozenset[str]] = frozenset()
-    """Parameters that ``prepare`` computes from the contacts and that are too long for the name of a run."""
-
     saved: ClassVar[dict[str, Any]] = {
         "topics": set[Topic],
     }
-
-    @classmethod
-    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:  # noqa: ARG003
-        """Complete the parameters by what an experimenter who has the whole trace gives all devices in advance.
-
-        A simulation asks once, before it makes the devices; a live node has no trace and never does.
-        """
-        return parameters
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         self.node = node
@@ -186,9 +132,6 @@ class Protocol:
 
     def start(self, now: float) -> None:
         """The device is switched on."""
-
-    def phase(self, name: str, now: float) -> None:
-        """A new phase of the experiment: ``train`` (watch only), then ``operate``. Without one, all is operation."""
 
     def subscribe(self, topic: Topic, now: float) -> None:  # noqa: ARG002
         """The application wants this topic."""
@@ -203,7 +146,7 @@ class Protocol:
         raise NotImplementedError
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
-        """A contact with ``peer`` begins: what this end says first. Both ends speak before either hears the other."""
+        """A contact with ``peer`` begins: this end's greeting. Both ends greet before either hears the other."""
         return ()
 
     def link_down(self, peer: Node, now: float) -> None:
@@ -212,9 +155,6 @@ class Protocol:
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         """A packet from ``peer`` has arrived."""
 
-    def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
-        """A packet has arrived by a way that needs no contact."""
-
     def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
         """The link is free: the most valuable packet of at most ``room`` messages for ``peer``, or None."""
         return None
@@ -222,30 +162,5 @@ class Protocol:
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
         """A polled packet has arrived, or was lost (by the link, or because the contact ended)."""
 
-    def settled(self, peer: Node, now: float) -> None:
-        """Neither end has anything left to send on this link: once per contact."""
-
     def timer(self, tag: str, now: float) -> None:
         """A timer that was set has run out."""
-
-    def check(self, packet: Packet) -> None:
-        """Refuse, by a ``PeerError``, what no honest device sends: asked by drivers whose packets come from strangers.
-
-        Types have been looked after; what remains are values that only the system knows to be wrong.
-        """
-
-    def surrender(self, among: MessageSet, now: float) -> MessageSet:  # noqa: ARG002
-        """Storage is short: let go of the copy of the lowest rank among these messages; which one went, if any."""
-        return 0
-
-    def circle(self) -> NodeSet | None:
-        """The devices that this one takes for its community, itself among them; None in a system that has none."""
-        return None
-
-    def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
-        """For whom this device would carry a message, as far as it knows: for people who look at it."""
-        return Demand()
-
-    def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
-        """What this device has counted of itself by the end of a run, for studies; summed over devices by name."""
-        return {}

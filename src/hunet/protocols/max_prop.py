@@ -36,7 +36,8 @@ import msgspec
 from hunet.model import MessageSet, Node, Parameters, PeerError, about, members, without
 from hunet.protocols.buffer import Buffer
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
-from hunet.protocols.contract import Control, Data, Driver, Experiment, Packet
+from hunet.protocols.capabilities import Experiment
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 
 if TYPE_CHECKING:

@@ -26,8 +26,10 @@ add up to certainty (RFC 6693, section 2.1.2)::
 Where we depart from the paper, and why. Messages have topics, not destinations: the destinations of a message are the
 subscribers of its topic that a device has heard of. What a device wants travels with what is known of it, so that with
 a topic for each device all is as in the paper. With many subscribers a copy goes to b if b is better for any of them.
-Both ends of a contact use what the other knew before it. The paper does not tell the unit of time; 30 s is that of The
-ONE's settings.
+Both ends of a contact use what the other knew before it. Where contacts last, that grows old: RFC 6693 lets neighbours
+exchange their predictabilities again (its timer next_exchange), and The ONE's hosts read each other's at any time;
+``renew`` sends them to all neighbours whenever a meeting has changed them. The paper does not tell the unit of time;
+30 s is that of The ONE's settings.
 """
 
 from __future__ import annotations
@@ -36,14 +38,23 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
-from hunet.protocols.contract import Control, Demand, Driver, Packet
-from hunet.protocols.router import DestinationRouter, RouterParameters
+from hunet.protocols.capabilities import Demand
+from hunet.protocols.contract import Control, Driver, Packet
+from hunet.protocols.router import DestinationRouter, Directory, RouterParameters
 
 if TYPE_CHECKING:
     from random import Random
 
 
-class ProphetParameters(RouterParameters, frozen=True):
+class AnyProphetParameters(RouterParameters, frozen=True):
+    """What both versions have."""
+
+    renew: Annotated[
+        bool, about("whether neighbours hear of what other meetings changed, as The ONE's hosts know it at any time")
+    ] = False
+
+
+class ProphetParameters(AnyProphetParameters, frozen=True):
     """PRoPHET's parameters."""
 
     p_init: Annotated[float, about("what a meeting adds", symbol="P_init", source="section 3.1", gt=0, le=1)] = 0.75
@@ -54,7 +65,7 @@ class ProphetParameters(RouterParameters, frozen=True):
     time_unit: Annotated[float, about("the unit of time of gamma", unit="s", source="The ONE", gt=0)] = 30.0
 
 
-class Prophet2Parameters(RouterParameters, frozen=True):
+class Prophet2Parameters(AnyProphetParameters, frozen=True):
     """PRoPHETv2's parameters, as RFC 6693 has them."""
 
     p_first: Annotated[float, about("after a first meeting", symbol="P_encounter_first", ge=0, le=1)] = 0.5
@@ -88,6 +99,7 @@ class Prophet(DestinationRouter):
     saved: ClassVar[dict[str, Any]] = {
         "predictabilities": dict[Node, float],
         "better": dict[Node, dict[Node, float]],
+        "_heard": dict[Node, tuple[float, dict[Node, float]]],
         "_aged": float,
     }
 
@@ -96,6 +108,8 @@ class Prophet(DestinationRouter):
         self.predictabilities: dict[Node, float] = {}
         self.better: dict[Node, dict[Node, float]] = {}
         """For each neighbour, the devices that it is more likely to meet than this one, and how likely."""
+        self._heard: dict[Node, tuple[float, dict[Node, float]]] = {}
+        """When each neighbour last told its predictabilities, and which."""
         self._aged = 0.0
 
     def predictability(self, node: Node, now: float) -> float:
@@ -137,18 +151,42 @@ class Prophet(DestinationRouter):
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Predictabilities):
+            again = peer in self._heard
             self.age(now)
-            self.infer(peer, packet.by_node)
-            mine, me = self.predictabilities, self.node
-            self.better[peer] = {
-                node: theirs for node, theirs in packet.by_node.items() if theirs > mine.get(node, 0.0) and node != me
-            }
+            self._heard[peer] = now, packet.by_node
+            if again:
+                self._compare(peer)
+                self.driver.wake(peer)
+            else:
+                self._compare(peer)
+                self.infer(peer, packet.by_node)
+                if self.parameters.renew:
+                    self._renew(peer)
         else:
             super().receive(peer, packet, now)
+
+    def _compare(self, peer: Node) -> None:
+        mine, me = self.predictabilities, self.node
+        since, theirs = self._heard[peer]
+        left = self.parameters.gamma ** ((self._aged - since) / self.parameters.time_unit)
+        self.better[peer] = {
+            node: known * left for node, known in theirs.items() if known * left > mine.get(node, 0.0) and node != me
+        }
+
+    def _renew(self, met: Node) -> None:
+        """The other neighbours hear of what a meeting has changed here."""
+        others = [peer for peer in self._heard if peer != met]
+        if others:
+            self.driver.broadcast(Directory(dict(self.wants)), but=met)
+            self.driver.broadcast(Predictabilities(self.predictabilities.copy()), but=met)
+        for peer in others:
+            self._compare(peer)
+            self.driver.wake(peer)
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self.better.pop(peer, None)
+        self._heard.pop(peer, None)
 
     def offers(self, peer: Node, now: float) -> MessageSet:
         held = self.buffer.held(now)

@@ -7,38 +7,57 @@ after, if asked to, another function the verb and the answer. Event logs, emulat
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+from hunet.protocols.capabilities import OutOfBand, OutOfBandDriver, Settles, Surrenders, Trains
 from hunet.protocols.contract import Driver, Protocol
 
-EVENTS = (
-    "start",
-    "phase",
-    "subscribe",
-    "unsubscribe",
-    "publish",
-    "link_up",
-    "link_down",
-    "receive",
-    "receive_out_of_band",
-    "poll",
-    "sent",
-    "settled",
-    "timer",
-    "surrender",
-)
-"""The methods of a protocol that change it; the others are questions."""
-ACTIONS = tuple(name for name, thing in vars(Driver).items() if callable(thing) and not name.startswith("_"))
+
+def _verbs(contract: type) -> dict[str, type]:
+    return {name: contract for name, thing in vars(contract).items() if callable(thing) and not name.startswith("_")}
+
+
+EVENTS = {
+    verb: contract
+    for each in (Protocol, Trains, OutOfBand, Settles, Surrenders)
+    for verb, contract in _verbs(each).items()
+    if verb != "Parameters"
+}
+"""The methods of a protocol that change it, and where each is defined; the others are questions."""
+ACTIONS = _verbs(Driver) | _verbs(OutOfBandDriver)
 """The methods of a driver."""
 
 Before = Callable[[str, dict[str, Any]], None]
 After = Callable[[str, Any], None]
 
 
-def watch_protocol(protocol: Protocol, before: Before, after: After | None = None) -> Protocol:
-    """The protocol, with a function that is told of each event before it, and one of each answer after it."""
-    return cast("Protocol", _WatchedProtocol(protocol, before, after))
+class Logged(NamedTuple):
+    """An event that a device's protocol was shown."""
+
+    moment: float
+    """On the clock that all devices share: what comes later has a later one."""
+    time: float
+    """Of the trace."""
+    node: int
+    what: str
+    """The event: one of ``EVENTS``."""
+    peer: int
+    """-1 where there is none."""
+    about: Any
+    """The session of a ``link_up``; the kind of a packet; the room of a ``poll``; the topic, the id, the tag."""
+
+
+def watch_protocol(
+    protocol: Protocol, before: Before, after: After | None = None, *, also: tuple[str, ...] = ()
+) -> Protocol:
+    """The protocol, with a function that is told of each event before it, and one of each answer after it.
+
+    The watcher is shown what the protocol is shown, and the events ``also`` if the protocol has no use for them.
+    """
+    kind: Any = protocol.__class__
+    return cast("Protocol", _watched_class(kind, also)(protocol, before, after))
 
 
 def watch_driver(driver: Driver, before: Before) -> Driver:
@@ -64,7 +83,8 @@ def _passing_on(contract: type, verb: str) -> Callable[..., Any]:
     def pass_on(self: _Watched, *arguments: Any, **named: Any) -> Any:
         given = dict.fromkeys(names) | dict(zip(names, arguments, strict=False)) | named
         self._before(verb, given)
-        answer = getattr(self._inner, verb)(*given.values())
+        method = getattr(self._inner, verb, None)
+        answer = method(*given.values()) if method else None
         if self._after:
             self._after(verb, answer)
         return answer
@@ -72,23 +92,12 @@ def _passing_on(contract: type, verb: str) -> Callable[..., Any]:
     return pass_on
 
 
-def _asking(question: str) -> Callable[..., Any]:
-    def ask(self: _Watched, *arguments: Any) -> Any:
-        return getattr(self._inner, question)(*arguments)
-
-    return ask
-
-
-def _looking_up(name: str) -> property:
-    return property(lambda self: getattr(self._inner, name))
+@cache
+def _watched_class(kind: Any, also: tuple[str, ...]) -> type:
+    """A protocol itself, as a compiled engine asks for, with the capabilities of its kind."""
+    events = {verb: contract for verb, contract in EVENTS.items() if hasattr(kind, verb) or verb in also}
+    verbs = {verb: _passing_on(contract, verb) for verb, contract in events.items()}
+    return type("_WatchedProtocol", (_Watched, Protocol), verbs | {"Parameters": kind.Parameters})
 
 
-# It is a protocol itself, as a compiled engine asks for: so what a protocol has beside events is passed on by name.
-_WatchedProtocol = type(
-    "_WatchedProtocol",
-    (_Watched, Protocol),
-    {name: _looking_up(name) for name in ("Parameters", "exchanges_once", "unnamed", "prepare")}
-    | {question: _asking(question) for question in ("check", "surrender", "circle", "demand", "observations")}
-    | {verb: _passing_on(Protocol, verb) for verb in EVENTS},
-)
-_WatchedDriver = type("_WatchedDriver", (_Watched,), {verb: _passing_on(Driver, verb) for verb in ACTIONS})
+_WatchedDriver = type("_WatchedDriver", (_Watched,), {verb: _passing_on(at, verb) for verb, at in ACTIONS.items()})

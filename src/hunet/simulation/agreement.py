@@ -25,9 +25,10 @@ from math import inf
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.model import Catalogue, from_mapping, matching_score, members
+from hunet.model import Catalogue, DeviceCatalogue, from_mapping, matching_score, members
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Packet
+from hunet.protocols.capabilities import exchanges_once
 from hunet.protocols.watcher import ACTIONS
 from hunet.simulation.run import run
 from hunet.systems import protocol_class
@@ -35,9 +36,9 @@ from hunet.systems import protocol_class
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hunet.model import Contacts, MessageSet, Publication, Workload
+    from hunet.model import Contacts, Message, MessageSet, Publication, Workload
     from hunet.protocols import Protocol
-    from hunet.protocols.contract import Logged
+    from hunet.protocols.watcher import Logged
     from hunet.simulation.result import Result
 
 _SAME_TIME = 1e-3
@@ -105,7 +106,7 @@ def compare(
             broken.append(f"{said} at {contacts.names[node]}: {_when(did)}, but its protocol says {_when(should)}")
     simulation = run(contacts, workload, protocol, seed=seed, **parameters)
     links = _links(events)
-    paths = _Paths(contacts, workload, simulation, links, replay.arrived, slowest, kind.exchanges_once)
+    paths = _Paths(contacts, workload, simulation, links, replay.arrived, slowest, exchanges_once(kind))
     differences, delays = [], []
     for pair in sorted(paths.delivered.keys() | delivered.keys()):
         simulated, happened = paths.delivered.get(pair), delivered.get(pair)
@@ -297,6 +298,7 @@ class _Replay:
         created |= {event.about: event.time for event in events if event.what == "publish"}
         for said in sorted(workload.publications, key=lambda said: (created[said.id], said.id)):
             self.messages.add(said.id, said.topic, said.node, created[said.id], said.size, said.ttl)
+        self._shown = [DeviceCatalogue(self.messages) for _ in contacts.names]
         self._now = min([contacts.span[0], *(said.time for said in workload.publications)])
         self._protocols = [make(node, self._driver(node)) for node in range(len(contacts.names))]
         for protocol in self._protocols:
@@ -309,8 +311,11 @@ class _Replay:
         effects: dict[str, Any] = dict.fromkeys(ACTIONS, lambda *_: None)
         effects["send"] = effects["send_out_of_band"] = lambda peer, packet: self._send((node, peer), packet)
         effects["broadcast"] = partial(self._broadcast, node)
-        effects["deliver"] = lambda message, _: self.delivered.setdefault((message.id, node), self._now)
-        return SimpleNamespace(messages=self.messages, **effects)
+        effects["deliver"] = partial(self._deliver, node)
+        return SimpleNamespace(messages=self._shown[node], **effects)
+
+    def _deliver(self, node: int, message: Message, hops: int) -> None:  # noqa: ARG002
+        self.delivered.setdefault((message.id, node), self._now)
 
     def _show(self, event: Logged) -> None:
         _, now, node, what, peer, about = event
@@ -337,8 +342,8 @@ class _Replay:
                 protocol.sent(peer, self._under_way.pop(link), about, now)
             else:
                 self.surprises.append(f"{self._names[node]} sent at {now:.1f} s what its protocol does not send")
-        elif what == "settled":
-            protocol.settled(peer, now)
+        elif what == "settled":  # noted of every link, and asked for by few
+            getattr(protocol, what, lambda *_: None)(peer, now)
         elif what == "link_down":
             self._wires.pop((self._sessions.pop(link, ""), peer), None)
             self._under_way.pop(link, None)
@@ -371,5 +376,6 @@ class _Replay:
         return packet
 
     def _arrive(self, node: int, messages: MessageSet) -> None:
+        self._shown[node].show(messages)
         for number in members(messages):
             self.arrived.setdefault((self.messages[number].id, node), self._now)

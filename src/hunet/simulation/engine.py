@@ -21,10 +21,12 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
-from hunet.model import Catalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
+from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
 from hunet.model.parameters import Parameters
+from hunet.protocols.capabilities import Counts, Delivers, OutOfBand, Repeats, Settles, Surrenders, Trains
 from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
 
@@ -91,7 +93,7 @@ class Device:
 
     def __init__(self, engine: Engine, node: Node) -> None:
         self.engine = engine
-        self.messages = engine.messages
+        self.messages = DeviceCatalogue(engine.messages)
         self.node = node
         self.neighbours: dict[Node, None] = {}
         """Devices with an open link, in the order in which the links opened."""
@@ -141,6 +143,22 @@ class Device:
             record = self.engine.record
             record.removed.extend((self.engine.now, self.node, message.number, record.reason(reason)))
 
+    @property
+    def repeats(self) -> bool:
+        return self.engine.repeats
+
+    def repeated(self, packet: Control, times: int) -> None:
+        record = self.engine.record
+        record.control_packets += times
+        record.control_bytes += times * packet.size
+
+    def is_silent(self, peer: Node) -> bool:
+        repeating = self.engine.repeating
+        return repeating is not None and bool(repeating[peer].is_silent())
+
+    def last_said(self, peer: Node) -> Control | None:
+        return cast("Repeats", self.engine.protocols[peer]).say_again(self.engine.now)
+
     def role(self, name: str) -> None:
         engine = self.engine
         engine.record.roles.append((engine.now, self.node, name))
@@ -171,7 +189,7 @@ class BoundedDevice(Device):
         super().stored(messages)
         for number in members(messages):
             self.held[number] = self.held.get(number, 0) + 1
-            self.size += self.messages[number].size
+            self.size += self.engine.messages[number].size
         if self.size > self.storage:
             self.engine.full.append(self)
 
@@ -185,11 +203,12 @@ class BoundedDevice(Device):
 
     def make_room(self) -> None:
         """Let the protocol choose what goes, until the rest fits."""
-        dead = self.messages.dead(self.engine.now)
+        messages = self.engine.messages
+        dead = messages.dead(self.engine.now)
         for number in [number for number in self.held if dead >> number & 1]:
-            self.size -= self.held.pop(number) * self.messages[number].size
-        protocol, now = self.engine.protocols[self.node], self.engine.now
-        large = [number for number in self.held if self.messages[number].size > self.storage]
+            self.size -= self.held.pop(number) * messages[number].size
+        protocol, now = cast("Surrenders", self.engine.protocols[self.node]), self.engine.now
+        large = [number for number in self.held if messages[number].size > self.storage]
         for numbers in (large, list(self.held)):
             among = sum(1 << number for number in numbers)
             while self.size > self.storage and among and protocol.surrender(among, now):
@@ -237,10 +256,16 @@ class Engine:
         """How many packets one link may carry at one instant before its protocol is called broken."""
         self._limited = links.rate is not None
         self._serve = self._pump if links.rate is None else self._begin
-        # A protocol that asks when links have settled is served in another order; a watcher has its protocol's class.
-        self._settles = bool(nodes) and self.protocols[0].__class__.settled is not Protocol.settled
+        self._settling: list[Any] | None = self.protocols if nodes and isinstance(self.protocols[0], Settles) else None
+        """The protocols, if they act when links have settled: then they are served in another order."""
+        delivering = nodes and isinstance(self.protocols[0], Delivers)
+        self._delivering: list[Any] | None = self.protocols if delivering else None
+        self.repeating: list[Any] | None = self.protocols if nodes and isinstance(self.protocols[0], Repeats) else None
+        """The protocols, if they leave out what they would say again and again."""
         self._busy: set[Node] | None = set() if self._limited and links.radio == "one" else None
         """With one radio: devices that are sending or receiving."""
+        self.repeats = False
+        """Whether devices may leave out what they would say again and again: it must not be lost, nor logged."""
         self.full: list[BoundedDevice] = []
         """Devices that hold more than their storage has room for."""
 
@@ -261,6 +286,14 @@ class Engine:
             self.settle()
         self.now = time
 
+    def count_repeated(self, devices: list[Device] | None = None) -> None:
+        """Have devices count what they have left out up to now, and now."""
+        if self.repeats and self.repeating:
+            for device in devices or self.devices:
+                protocol = self.repeating[device.node]
+                if protocol.is_silent() and device.up:
+                    protocol.say_again(nextafter(self.now, inf))
+
     # What applications and experimenters do -----------------------------------------------------------------------
 
     def start(self) -> None:
@@ -270,7 +303,8 @@ class Engine:
 
     def phase(self, name: str) -> None:
         for protocol in self.protocols:
-            protocol.phase(name, self.now)
+            if isinstance(protocol, Trains):
+                protocol.phase(name, self.now)
         self.settle()
 
     def subscribe(self, node: Node, topic: Topic) -> None:
@@ -290,6 +324,7 @@ class Engine:
     def publish(self, message: Message) -> None:
         device = self.devices[message.publisher]
         if device.up:
+            device.messages.show(message.bit)
             self.protocols[message.publisher].publish(message, self.now)
             self.settle()
         else:
@@ -300,6 +335,7 @@ class Engine:
         device = self.devices[node]
         if not device.up:
             return
+        self.count_repeated([device])
         for peer in sorted(device.neighbours):
             if self._limited:
                 self._stop(node, peer, (peer,))
@@ -322,6 +358,7 @@ class Engine:
             return
         device.up = True
         device.starts += 1
+        device.messages = DeviceCatalogue(self.messages)
         protocol = self.protocols[node] = self._make(node, device, device.starts)
         protocol.start(self.now)
         for topic in device.topics:
@@ -335,7 +372,7 @@ class Engine:
         """Ask every device what it has counted itself."""
         observed = self.record.observed
         for protocol in self.protocols:
-            for key, value in protocol.observations(now).items():
+            for key, value in protocol.observations(now).items() if isinstance(protocol, Counts) else ():
                 observed[key] = observed.get(key, 0.0) + float(value)  # a compiled protocol counts in floats
 
     # Contacts -----------------------------------------------------------------------------------------------------
@@ -376,11 +413,11 @@ class Engine:
         if self._limited:
             self._open[one, two] = Link(one, two)
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
-        # Devices that have learnt nothing since say the very same thing again: it is measured once.
+        # Devices that have learnt nothing since say the same again: it is measured once.
         said, sizes, record = self._greetings, self._greeting_sizes, self.record
-        if greeting is not said[one]:
+        if greeting != said[one]:
             self._measure(one, greeting)
-        if answer is not said[two]:
+        if answer != said[two]:
             self._measure(two, answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
@@ -391,12 +428,13 @@ class Engine:
         for packet in answer:
             if not loss or luck() >= loss:
                 first.receive(two, packet, now)
-        if self._settles:
+        settling = self._settling
+        if settling is not None:
             if self.control or self.awake:
                 self.settle()
             if not self._limited:
-                first.settled(two, now)
-                second.settled(one, now)
+                settling[one].settled(two, now)
+                settling[two].settled(one, now)
                 if self.control or self.awake:
                     self.settle()
         elif len(self.awake) > waiting:
@@ -405,9 +443,9 @@ class Engine:
     def _measure(self, node: Node, greeting: tuple[Control, ...]) -> None:
         """Note the size of a greeting; of packets that were part of the last one it is known."""
         last, known = self._greetings[node], self._packet_sizes[node]
-        many = len(last)
+        many = len(last) if len(greeting) > 1 else 0
         sizes = [
-            known[place] if place < many and packet is last[place] else packet.size
+            known[place] if place < many and packet == last[place] else packet.size
             for place, packet in enumerate(greeting)
         ]
         self._greetings[node], self._packet_sizes[node], self._greeting_sizes[node] = greeting, sizes, sum(sizes)
@@ -424,9 +462,9 @@ class Engine:
     def _stop(self, one: Node, two: Node, told: tuple[Node, ...]) -> None:
         """End the traffic of a limited link; ``told`` are the ends that live to hear of it."""
         link = self._open.pop((one, two) if one < two else (two, one))
-        if self._settles and not link.settled:
+        if self._settling is not None and not link.settled:
             for end in told:
-                self.protocols[end].settled(two if end == one else one, self.now)
+                self._settling[end].settled(two if end == one else one, self.now)
             self._carry_control()
         self.devices[one].neighbours.pop(two, None)
         self.devices[two].neighbours.pop(one, None)
@@ -507,6 +545,7 @@ class Engine:
             numbers = members(packet.messages)
             record.forwards.extend((self.now, sender, receiver, len(numbers)))
             record.forwarded_messages.extend(numbers)
+            self.devices[receiver].messages.show(packet.messages)
             self.protocols[receiver].receive(sender, packet, self.now)
             if self.full:
                 self._make_room()
@@ -537,10 +576,10 @@ class Engine:
             idle.add(sender)
         else:
             link.carried = 0.0
-            if self._settles and not link.settled:
+            if self._settling is not None and not link.settled:
                 link.settled = True
-                self.protocols[min(one, two)].settled(max(one, two), self.now)
-                self.protocols[max(one, two)].settled(min(one, two), self.now)
+                self._settling[min(one, two)].settled(max(one, two), self.now)
+                self._settling[max(one, two)].settled(min(one, two), self.now)
             return
         rate = self._links.rate
         assert rate is not None
@@ -560,21 +599,32 @@ class Engine:
         sender, receiver, packet = link.frame
         link.frame = None
         self._carry(sender, receiver, packet)
-        self.devices[sender].wake(receiver)
-        if self._busy is not None:
+        if self._busy is None:
+            self.devices[sender].wake(receiver)
+        else:
             link.carried = 0.0  # the link may have to wait now
             self._free_radios(sender, receiver)
 
-    def _free_radios(self, one: Node, two: Node) -> None:
-        """Two devices have ended a transfer: what waits on their other links is next."""
+    def _free_radios(self, sender: Node, receiver: Node) -> None:
+        """A transfer has ended: deliveries on all links of both devices are next, then the same direction again."""
         assert self._busy is not None
-        self._busy -= {one, two}
-        for node in (one, two):
+        self._busy -= {sender, receiver}
+        waiting = [(sender, receiver)]
+        for node in (sender, receiver):
             for peer in self.devices[node].neighbours:
                 link = self._open.get((node, peer) if node < peer else (peer, node))
+                if link is None or peer in self._busy:
+                    continue
                 for end, other in ((node, peer), (peer, node)):
-                    if link is not None and end not in link.idle:
+                    if end in link.idle:
+                        continue
+                    if self._delivering and self._delivering[end].has_for(other, self.now):
+                        link.ends = (end, other)
                         self.devices[end].wake(other)
+                    else:
+                        waiting.append((end, other))
+        for end, other in waiting:
+            self.devices[end].wake(other)
 
     def out_of_band(self, sender: Node, receiver: Node, packet: Packet) -> None:
         """Send a packet that needs no contact."""
@@ -597,4 +647,6 @@ class Engine:
     def _arrive_out_of_band(self, _: int, sent: tuple[Node, Node, Packet]) -> None:
         sender, receiver, packet = sent
         if self.devices[receiver].up:
-            self.protocols[receiver].receive_out_of_band(sender, packet, self.now)
+            if isinstance(packet, Data):
+                self.devices[receiver].messages.show(packet.messages)
+            cast("OutOfBand", self.protocols[receiver]).receive_out_of_band(sender, packet, self.now)

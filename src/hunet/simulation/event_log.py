@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from hunet.model import (
     Catalogue,
+    DeviceCatalogue,
     HunetError,
     InputError,
     Message,
@@ -31,7 +32,7 @@ from hunet.model import (
 )
 from hunet.model.files import file_in_place
 from hunet.model.randomness import Stream, node_rng
-from hunet.protocols import Driver, Packet, Protocol
+from hunet.protocols import Data, Driver, Packet, Protocol
 from hunet.protocols.codec import decode, encode
 from hunet.protocols.watcher import ACTIONS, watch_driver, watch_protocol
 from hunet.systems import protocol_class
@@ -182,7 +183,8 @@ def _show(
         kind = protocol_class(name["protocol"])
         chosen = from_mapping(kind.Parameters, name["parameters"])
         rng = node_rng(name["seed"], Stream.PROTOCOL, node, event["starts"])
-        idle: Any = SimpleNamespace(messages=messages, **dict.fromkeys(ACTIONS, lambda *_: None))
+        shown = DeviceCatalogue(messages)
+        idle: Any = SimpleNamespace(messages=shown, **dict.fromkeys(ACTIONS, lambda *_: None))
         protocols[node] = log.recording(node, idle, lambda driver: kind(node, chosen, driver, rng), event["starts"])
         return
     given = {key: value for key, value in event.items() if key not in ("t", "node", "in")}
@@ -190,8 +192,11 @@ def _show(
         given["peer"] = numbers[given["peer"]]
     if "packet" in given:
         given["packet"] = decode(given["packet"], messages, numbers)
+        if isinstance(given["packet"], Data):
+            protocols[node].driver.messages.show(given["packet"].messages)
     if "message" in given:
         given["message"] = messages.by_id(given["message"])
+        protocols[node].driver.messages.show(given["message"].bit)
     if "among" in given:
         given["among"] = sum(messages.by_id(each).bit for each in given["among"])
     if event["in"] == "receive_out_of_band":

@@ -6,6 +6,8 @@ single-threaded; ``hunet.simulation.schedule`` tells the order of events.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -22,7 +24,7 @@ from hunet.model.parameters import named_paths
 from hunet.model.quantities import parse_size
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Protocol
-from hunet.protocols.contract import Experiment
+from hunet.protocols.capabilities import Experiment, Prepares, Surrenders
 from hunet.simulation.engine import Engine, Links
 from hunet.simulation.schedule import Crash, Schedule, play
 from hunet.simulation.summary import Outcome
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from hunet.simulation.result import Result
 
 SERIES_STEPS = 100
+_LONGEST = 10_000
+"""Characters that a prepared parameter may take in the name of a run."""
 
 
 def run(
@@ -81,8 +85,8 @@ def run(
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
     links = links or Links()
     room = None if storage is None else parse_size("storage", storage)
-    if room is not None and kind.surrender is Protocol.surrender:
-        raise ConfigurationError(f"{kind.__name__} cannot keep to a storage: it has no surrender() of its own")
+    if room is not None and not issubclass(kind, Surrenders):
+        raise ConfigurationError(f"{kind.__name__} cannot keep to a storage: it has no surrender()")
 
     def trial(name: str, given: dict[str, Any]) -> dict[str, float]:
         silent = Workload.of([], [])
@@ -103,14 +107,18 @@ def run(
     times = [said.time for said in workload.publications] + [crash.time for crash in crashes]
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
     training = (begin, begin + train * (end - begin))
-    given = kind.prepare(chosen, Experiment(contacts, training, trial, read_communities, room, links.rate is not None))
-    named = msgspec.to_builtins(given) | {field: getattr(chosen, field) for field in kind.unnamed}
-    named |= {field: read_communities(path).fingerprint for field, path in named_paths(chosen).items()}
+    topics = tuple(sorted({said.topic for said in workload.publications}))
+    experiment = Experiment(contacts, training, trial, read_communities, room, links.rate is not None, topics)
+    given = kind.prepare(chosen, experiment) if issubclass(kind, Prepares) else chosen
+    asked = msgspec.to_builtins(chosen)
+    folders = {field: read_communities(path).fingerprint for field, path in named_paths(chosen).items()}
+    prepared = {field: _short(value) for field, value in msgspec.to_builtins(given).items() if value != asked[field]}
     name = {
         "contacts": {"sha256": contacts.fingerprint, "nodes": len(contacts.names), "about": contacts.about},
         "workload": {"sha256": workload.fingerprint, "about": workload.about},
         "protocol": protocol if isinstance(protocol, str) else f"{kind.__module__}:{kind.__qualname__}",
-        "parameters": named,
+        "parameters": asked | folders,
+        **({"prepared": prepared} if prepared else {}),
         "links": msgspec.to_builtins(links),
         "crashes": [list(crash) for crash in crashes],
         "train": train,
@@ -128,6 +136,7 @@ def run(
     loss_rng = node_rng(seed, Stream.LINKS)
     engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes), storage=room)
     engine.now = begin
+    engine.repeats = log is None and not links.loss
     engine.start()
     schedule = Schedule(contacts, workload, crashes, (begin, end), train)
     for subscription in workload.subscriptions:
@@ -137,6 +146,12 @@ def run(
     control = play(engine, schedule, steps[1:].tolist(), progress)
     engine.observe(end)
     return Outcome(name, contacts, workload, engine.record, (begin, end), steps).result(control)
+
+
+def _short(value: Any) -> Any:
+    """What ``prepare`` made, as it stands in the name of a run: by its hash if it is long."""
+    text = json.dumps(value, sort_keys=True)
+    return value if len(text) <= _LONGEST else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _refuse_strangers(contacts: Contacts, workload: Workload, crashes: Sequence[Crash]) -> None:

@@ -351,7 +351,7 @@ def test_the_filters_do_not_depend_on_being_watched() -> None:
 def test_the_attacker_reads_b_sub_and_must_guess_at_b_sub_p() -> None:
     guessed = {}
     for protocol in ("b-sub", "b-sub-p"):
-        net = Network(protocol, 4, exact=True, decay_cycle=1e9)
+        net = Network(protocol, 4, exact=True, tags=["t0", "t1", "t2", "t3"], decay_cycle=1e9)
         for node in net.nodes:
             node.subscribe(f"t{node.node}")
             node.publish(f"t{node.node}", at=0)

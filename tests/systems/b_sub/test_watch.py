@@ -29,7 +29,7 @@ def watch(*topics: str) -> Watch:
     messages = Catalogue()
     for number, topic in enumerate(topics):
         messages.add(f"m{number}", topic, publisher=0, created=float(number))
-    return Watch(SimpleNamespace(messages=messages), SHAPE)
+    return Watch(SimpleNamespace(messages=messages), SHAPE, topics)
 
 
 def greeting(**values: int) -> Filters:

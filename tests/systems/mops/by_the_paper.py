@@ -16,7 +16,8 @@ import msgspec
 from hunet import Contacts
 from hunet.model import Message, Parameters
 from hunet.protocols import Driver
-from hunet.protocols.contract import Data, Experiment, Packet
+from hunet.protocols.capabilities import Experiment
+from hunet.protocols.contract import Data, Packet
 from hunet.systems.mops.parameters import MopsParameters
 from tests.systems.plain_device import PlainCopies, PlainDevice, PlainWord
 

@@ -354,11 +354,12 @@ def test_the_structure_comes_from_the_training_part_of_a_trace() -> None:
     assert prepared(given, contacts, (0.0, 40.0)) is given
 
 
-def test_the_name_of_a_run_says_what_was_asked_not_what_followed() -> None:
+def test_the_name_of_a_run_says_what_was_asked_and_beside_it_what_followed() -> None:
     contacts = Contacts.from_records([("a", "b", 0, 5), ("a", "b", 50, 60), ("a", "b", 90, 95)])
     news = Workload.of([Publication("m", 45.0, 0, "A")], [Subscription(1, "A")])
     result = run(contacts, news, "mops", train=0.4)
     assert result.name["parameters"]["closeness"] is None
+    assert list(result.name["prepared"]) == ["closeness"]
     assert result.summary["delivered"] == 1
     assert result.summary["observed"]["communities"] == 1
 

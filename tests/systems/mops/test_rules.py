@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
-from hunet.protocols.contract import Demand
 from hunet.systems.mops.contact_history import ContactHistory
 from hunet.systems.mops.errands import Errand
 from hunet.systems.mops.exchange import CommunityExchange, News, Row

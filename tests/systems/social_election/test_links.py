@@ -55,7 +55,7 @@ def test_what_comes_in_is_offered_to_open_neighbours_but_not_back_to_its_giver()
     node.protocol.link_up(3, 1.0)  # is known to be a broker, and has not introduced itself yet
     node.protocol.receive(3, Hello("broker", ()), 1.0)
     node.protocol.receive(3, Designation("broker", None), 1.0)
-    node.protocol.receive(1, Dispatch(message.bit, 1, 0.0, False), 1.0)
+    node.receive(1, Dispatch(message.bit, 1, 0.0, False), 1.0)
     assert node.protocol.poll(1, 1.0, 1) is None
     assert node.protocol.poll(3, 1.0, 1) is None
     offered = node.protocol.poll(2, 1.0, 1)

@@ -244,7 +244,7 @@ def test_the_number_of_random_brokers_is_matched_to_social_elections() -> None:
         elected = run(contacts, workload, "social-election", **given)
         drawn = run(contacts, workload, "random-broker", **given)
         share = elected.summary["observed"]["duty"] / elected.summary["observed"]["watched"]
-        assert drawn.name["parameters"]["share"] == share
+        assert drawn.name["prepared"]["share"] == share
         assert drawn.summary["observed"]["duty"] / drawn.summary["observed"]["watched"] == pytest.approx(
             share, abs=0.07
         )

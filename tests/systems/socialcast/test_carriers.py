@@ -17,7 +17,7 @@ def planned(told: dict[int, float], *, has: dict[int, int] | None = None, public
         node.publish("x")
     for peer, utility in told.items():
         node.protocol.link_up(peer, net.now)
-        node.protocol.receive(peer, Advertisement((), {"x": utility}, (has or {}).get(peer, 0)), net.now)
+        node.receive(peer, Advertisement((), {"x": utility}, (has or {}).get(peer, 0)), net.now)
     node.protocol._plan()
     return dict(node.protocol._handovers)
 
@@ -57,7 +57,7 @@ def test_a_carrier_forecasts_the_topic_of_what_it_carries() -> None:
     net = Network("socialcast", 2)
     author, node = net.nodes
     message = author.publish("x")
-    node.protocol.receive(author.node, Transfer(message.bit, (1,), True), net.now)
+    node.receive(author.node, Transfer(message.bit, (1,), True), net.now)
     node.protocol.update_own_utilities()
     assert "x" in node.protocol.utilities
 

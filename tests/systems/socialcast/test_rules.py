@@ -37,7 +37,7 @@ def test_a_copy_that_was_lost_is_put_back_as_it_was() -> None:
     net = Network("socialcast", 2, copies=1)
     node = net[0].protocol
     message = net[1].publish("x")
-    node.receive(1, Transfer(message.bit, (3,), True), net.now)
+    net[0].receive(1, Transfer(message.bit, (3,), True), net.now)
     [(arrival, copy)] = node.copies.items()
     assert copy == (message.number, 3)
     hops = node._lift(message.number)

@@ -13,7 +13,7 @@ def holding() -> tuple[TestNode, Message, Message]:
     author, node = net.nodes
     older = author.publish("x", at=1.0)
     own = node.publish("x", at=5.0)
-    node.protocol.receive(author.node, Transfer(older.bit, (1,), True), 8.0)
+    node.receive(author.node, Transfer(older.bit, (1,), True), 8.0)
     assert [number for number, _ in node.protocol.copies.values()] == [1, 1, 1, 0]
     return node, older, own
 
@@ -41,7 +41,7 @@ def test_a_copy_that_is_given_up_is_promised_to_nobody() -> None:
     message = node.publish("x")
     node.protocol.link_up(1, 0.0)
     for wants in (("x",), ()):  # to be delivered, to be handed over
-        node.protocol.receive(1, Advertisement(wants, {"x": 0.9}, 0), 0.0)
+        node.receive(1, Advertisement(wants, {"x": 0.9}, 0), 0.0)
         node.protocol._plan()
         assert node.protocol._deliveries or node.protocol._handovers
     assert node.protocol.surrender(message.bit, 0.0) == message.bit

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from hunet.model import Message, Parameters
 from hunet.protocols import Driver
+from hunet.protocols.capabilities import OutOfBandDriver
 from hunet.protocols.contract import Data, Packet
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import OverlayParameters
 from tests.systems.plain_device import PlainCopies, PlainDevice, PlainWord
@@ -104,7 +105,7 @@ class Overlay(PlainDevice):
                 self.tell(peer, "subscriptions", news)
         if self.node in self.brokers and self.direct and not shared:  # the brokers of a community share their list
             for broker in sorted(self.brokers - {self.node}):
-                self.driver.send_out_of_band(broker, PlainWord("subscriptions", news))
+                cast("OutOfBandDriver", self.driver).send_out_of_band(broker, PlainWord("subscriptions", news))
 
     def concerns(self, subscriber: int, teller: int) -> bool:
         mine = self.node in self.brokers and (subscriber == teller or teller in self.brokers)
@@ -198,7 +199,7 @@ class Overlay(PlainDevice):
             hops = {number: self.hops[number] for number in numbers}
             packet = PlainCopies(sum(1 << n for n in numbers), hops, ("direct", {*told, *others, self.node}))
             for broker in sorted(others):
-                self.driver.send_out_of_band(broker, packet)
+                cast("OutOfBandDriver", self.driver).send_out_of_band(broker, packet)
         elif others:
             self.to_brokers |= numbers
             kept |= numbers

@@ -16,9 +16,9 @@ def test_an_errand_ends_when_a_broker_has_the_message_and_not_when_anybody_has(p
     carrier, author, _ = net.nodes
     carrier.protocol._move(Place(community=0b111, brokers=0b100), 0.0)
     message = author.publish("x")
-    carrier.protocol.receive(1, Handed(message.bit, (1,), "inject", 0, 0), 1.0)
+    carrier.receive(1, Handed(message.bit, (1,), "inject", 0, 0), 1.0)
     assert carrier.protocol.errands == message.bit
-    carrier.protocol.receive(peer, Seen(message.bit), 2.0)
+    carrier.receive(peer, Seen(message.bit), 2.0)
     assert (carrier.protocol.errands == message.bit) == left
     assert (message in carrier.protocol.buffer) == left
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hunet.protocols.contract import Demand
+from hunet.protocols.capabilities import Demand
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory, Entry
 from hunet.systems.socio_aware_overlay.detection import agreed
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity

@@ -171,6 +171,7 @@ def test_an_errand_ends_where_others_were_quicker() -> None:
     publisher.connect(slow, at=1)
     publisher.publish("news", at=5)
     slow.disconnect(publisher, at=6)
+    broker.protocol.driver.messages.show(1)
     broker.protocol.receive_out_of_band(quick.node, Direct(1, (1,), 0), 7.0)  # it has come another way
     assert slow.protocol.buffer.held(8) == 1
     slow.meet(broker, at=10)
@@ -516,7 +517,7 @@ def test_a_frozen_run_says_in_its_name_what_it_took_for_granted() -> None:
     crowd = circles()
     work = make_workload(crowd, 1, kind="overlay", messages=20, subscriptions=20, threshold=300.0)
     result = run(crowd, work, "socio-aware-overlay", mode="frozen", threshold=300)
-    known = result.name["parameters"]["communities"]
+    known = result.name["prepared"]["communities"]
     assert [community["members"] for community in known] == [(0, 1, 2, 3, 4), (5, 6, 7, 8, 9)]
     assert result.summary["observed"] == {"brokers": 10.0, "loners": 0.0}
     again = run(crowd, work, "socio-aware-overlay", **result.name["parameters"])

@@ -56,7 +56,10 @@ class NodeClient:
 
         A node that is restarted is waited for; what it had handed over before does not come again.
         """
-        self.ask("PUT", "subscriptions", _topic(topic, group))
+        if not group:
+            self.ask("PUT", "subscriptions", topic)
+        elif group.startswith("hunet-group:"):
+            self.ask("POST", "groups", invitation=group)
         about = {"group": group} if group else {"topic": topic}
         left, after = inf if most is None else most, 0
         while left > 0:
@@ -67,9 +70,9 @@ class NodeClient:
                 left -= 1
         self._patiently("POST", "deliveries", "next", **about, after=after, wait=0)  # which takes the last
 
-    def unsubscribe(self, topic: str = "", *, group: str = "") -> None:
+    def unsubscribe(self, topic: str) -> None:
         """Follow a topic no longer."""
-        self.ask("DELETE", "subscriptions", _topic(topic, group))
+        self.ask("DELETE", "subscriptions", topic)
 
     def _patiently(self, method: str, *words: str, **body: Any) -> Any:
         until = inf
@@ -100,11 +103,3 @@ class _EndedError(OutputError):
 
 class _NotRunningError(ConfigurationError):
     """There is no node."""
-
-
-def _topic(topic: str, group: str) -> str:
-    if not group:
-        return topic
-    from hunet.node.publication import Group
-
-    return Group.from_invitation(group).topic

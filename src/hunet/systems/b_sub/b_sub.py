@@ -8,9 +8,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import msgspec
+
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, Topic, about, members, without
+from hunet.protocols.capabilities import Demand, Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.b_sub.filter import (
     Evidence,
     FilterShape,
@@ -57,6 +60,7 @@ class BSubParameters(BufferParameters, frozen=True):
     exact: Annotated[
         bool, about("exact counters go with the filters, to tell their false positives; for studies, slow")
     ] = False
+    tags: Annotated[tuple[str, ...], about("exact: the tags that an attacker tries; none: all of the workload")] = ()
 
     def __post_init__(self) -> None:
         if self.initial > self.ceiling:
@@ -101,6 +105,12 @@ class BSub(Carrier):
         "_next_decay": float,
     }
 
+    @classmethod
+    def prepare(cls, parameters: BSubParameters, experiment: Experiment) -> BSubParameters:
+        if not parameters.exact or parameters.tags:
+            return parameters
+        return msgspec.structs.replace(parameters, tags=experiment.topics)
+
     def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.shape = _shape(parameters.counters, parameters.hashes, parameters.initial, parameters.ceiling)
@@ -111,7 +121,7 @@ class BSub(Carrier):
         self.filters: dict[Node, Filters] = {}
         """What the neighbours that this device is in exchange with have told."""
         self.plans: dict[Node, Plan] = {}
-        self.watch = Watch(driver, self.shape) if parameters.exact else None
+        self.watch = Watch(driver, self.shape, parameters.tags) if parameters.exact else None
         self.genuine_wire = b""
         self._aged = self._next_decay = 0.0
         self._tags = _lookup(self.shape, ())
@@ -178,7 +188,7 @@ class BSub(Carrier):
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         if now >= self._next_decay:
             self._age(now)
-        if self.driver.messages.dead(now) is not self._dead:
+        if self.driver.messages.dead(now) != self._dead:
             self._forget_the_dead(now)
         if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
             greeting = self._greeting = self.greeting()

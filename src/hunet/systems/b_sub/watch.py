@@ -90,13 +90,13 @@ class ExactCounters:
 class Watch:
     """Exact counters beside the relay filter of one device, and what is counted with them."""
 
-    def __init__(self, driver: Driver, shape: FilterShape) -> None:
+    def __init__(self, driver: Driver, shape: FilterShape, tags: Collection[Topic]) -> None:
         self._driver, self._shape = driver, shape
         self.relayed = ExactCounters({}, shape.ceiling)
         self.counts: dict[str, float] = dict.fromkeys(OBSERVED, 0)
-        self._tags = Lookup(shape, ())
-        self._place: dict[Topic, int] = {}
-        """Where each tag stands among them."""
+        self._tags = _lookup(shape, tuple(sorted(tags)))
+        """What the attacker knows."""
+        self._place = {tag: place for place, tag in enumerate(self._tags.keys)}
         self._lowest = b""
         """For each tag, the lowest value that any greeting has shown."""
         self._own: frozenset[Topic] = frozenset()
@@ -151,10 +151,6 @@ class Watch:
 
     def _shown(self, told: Filters) -> bytes:
         """How firmly each tag is in what the attacker looks at: the genuine filter if there is one."""
-        topics = self._driver.messages.by_topic
-        if len(topics) != len(self._tags.keys):
-            self._tags = Lookup(self._shape, sorted(topics))
-            self._place = {tag: place for place, tag in enumerate(self._tags.keys)}
         looked_at = _plain_counters(self._shape, told.genuine) if told.genuine else told.relay
         return self._tags.values(looked_at)
 
@@ -182,6 +178,11 @@ _UP_TO = [bytes(range(value + 1)) for value in range(256)]
 @lru_cache(1 << 14)
 def _bytes_of(tag: Topic) -> int:
     return len(tag.encode())
+
+
+@lru_cache(16)
+def _lookup(shape: FilterShape, tags: tuple[Topic, ...]) -> Lookup:
+    return Lookup(shape, tags)
 
 
 @lru_cache(1 << 12)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
+from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
 from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.errands import Errand, Errands
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from random import Random
 
-    from hunet.protocols.contract import Experiment
+    from hunet.protocols.capabilities import Experiment
 
 _TICK = 1e-6
 """Two lists of one device are at least so far apart (s)."""
@@ -51,7 +52,6 @@ class Mops(WeightedCarrier):
     """Send inside your community, collect for it outside, by weight."""
 
     Parameters: ClassVar[type[Parameters]] = MopsParameters
-    unnamed: ClassVar[frozenset[str]] = frozenset({"closeness", "communities", "later"})
 
     saved: ClassVar[dict[str, Any]] = {
         "book": InterestBook,

@@ -14,7 +14,7 @@ from hunet.systems.mops.structure import Standings
 
 if TYPE_CHECKING:
     from hunet.model import Contacts
-    from hunet.protocols.contract import Experiment
+    from hunet.protocols.capabilities import Experiment
 
 Table = tuple[tuple[int, int, float], ...]
 """Rows of (node, node, closeness)."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, without
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, text_size
+from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Carrier, Seen
-from hunet.protocols.contract import Control, Data, Demand, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

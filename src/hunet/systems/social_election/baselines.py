@@ -9,7 +9,7 @@ brokers as social election has in the same scenario, on average.
 
 So does hunet: unless ``share`` is given, a run first lets social election, with the same parameters, contacts and seed,
 elect its brokers without any message (roles depend on contacts alone), and takes the share of the devices that were
-brokers after the first window. The result's name tells which share that was.
+brokers after the first window. The result's name tells, as ``prepared``, which share that was.
 
 Where we depart from the paper, and why. It does not say how long a cycle is: as long as the window of social election.
 """
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from hunet.model import ConfigurationError, Node, Parameters, about
-from hunet.protocols.contract import Control, Driver, Experiment
+from hunet.protocols.capabilities import Experiment
+from hunet.protocols.contract import Control, Driver
 from hunet.systems.social_election.social_election import SocialElectionParameters
 from hunet.systems.social_election.swarm import BROKER, USER, BrokerSwarm
 

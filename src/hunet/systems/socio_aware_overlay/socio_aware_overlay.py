@@ -5,7 +5,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -22,10 +22,11 @@ from hunet.model import (
     without,
 )
 from hunet.protocols.buffer import Eviction
+from hunet.protocols.capabilities import Demand, Experiment, OutOfBandDriver
 from hunet.protocols.carrier import Carrier, Seen
-from hunet.protocols.contract import Control, Data, Demand, Driver, Experiment, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
-from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest
+from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, closest, farthest
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.packets import (
@@ -107,6 +108,7 @@ class SocioAwareOverlay(Carrier):
         "errands": MessageSet,
         "unicasts": MessageSet,
         "floods": dict[tuple[NodeSet, int], MessageSet],
+        "_reach": NodeSet,
     }
 
     @classmethod
@@ -155,11 +157,14 @@ class SocioAwareOverlay(Carrier):
         """Publications on their way to other brokers over contacts."""
         self.floods: dict[tuple[NodeSet, int], MessageSet] = {}
         """Publications to be spread, by who may get them, and how many more times they may be passed on."""
+        self._reach: NodeSet = 0
+        """Who may get any of them."""
         self._online = parameters.mode == "online"
         self._direct = parameters.broker_link == "direct"
-        self._graph: Graph = {}
-        """The community as it was last looked at, and the place that followed from it."""
         self._seen = self.place
+        """The place that followed from the community as it was last looked at."""
+        self._degree = 0
+        """That place is the same as long as all nodes that get more neighbours have fewer than this."""
         self._words: dict[bool, tuple[Control, ...]] = {}
         """The greetings for members of the community and its brokers and for others, until something changes."""
         self._said: tuple[CommunityNews, BrokerNews, SubscriptionNews] | None = None
@@ -193,7 +198,7 @@ class SocioAwareOverlay(Carrier):
         greeting = super().link_up(peer, now)
         near = self._is_near(peer)
         words = self._words.get(near)
-        if words is not None and words[-1] is not greeting[-1]:  # messages have expired since
+        if words is not None and words[-1] != greeting[-1]:  # messages have expired since
             words = None
         if words is None:
             words = self._words[near] = (*self._news(near), *greeting)
@@ -215,15 +220,16 @@ class SocioAwareOverlay(Carrier):
             if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
                 self._look_around(now)
         elif isinstance(packet, BrokerNews):
-            if self._brokers_heard.get(peer) is not packet.communities:
+            if self._brokers_heard.get(peer) != packet.communities:
                 self._brokers_heard[peer] = packet.communities
                 if self.directory.update(packet.communities):
                     self._words.clear()
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
-            if self._subscriptions_heard.get(peer) is not packet.records:
+            if self._subscriptions_heard.get(peer) != packet.records:
                 self._subscriptions_heard[peer] = packet.records
-                self._learn(self._of_concern(packet.records, peer), peer)
+                if not self.subscriptions.knows(packet.records):
+                    self._learn(self._of_concern(packet.records, peer), peer)
         else:
             super().receive(peer, packet, now)
             if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
@@ -263,9 +269,10 @@ class SocioAwareOverlay(Carrier):
             return self.outbox & wanted, "inject", 0, 0
         if self.errands & wanted and brokered:
             return self.errands & wanted, "inject", 0, 0
-        for (scope, left), messages in self.floods.items():
-            if messages & wanted and scope >> peer & 1:
-                return messages & wanted, "flood", scope, left - 1
+        if self._reach >> peer & 1:
+            for (scope, left), messages in self.floods.items():
+                if scope >> peer & 1 and messages & wanted:
+                    return messages & wanted, "flood", scope, left - 1
         if self.unicasts & wanted and (self.parameters.unicast == "epidemic" or self.directory.brokers >> peer & 1):
             return self.unicasts & wanted, "unicast", 0, 0
         return 0, "inject", 0, 0
@@ -332,11 +339,14 @@ class SocioAwareOverlay(Carrier):
             hops = tuple([self.hops[number] for number in members(messages)])
             packet = Direct(messages, hops, told | others | 1 << self.node)
             for broker in _sorted(others):
-                self.driver.send_out_of_band(broker, packet)
+                self._send_out_of_band(broker, packet)
         elif others:
             self.unicasts |= messages
             kept |= messages
         return kept
+
+    def _send_out_of_band(self, broker: Node, packet: Packet) -> None:
+        cast("OutOfBandDriver", self.driver).send_out_of_band(broker, packet)
 
     def _drop(self, messages: MessageSet) -> None:
         for number in members(messages):
@@ -344,6 +354,7 @@ class SocioAwareOverlay(Carrier):
 
     def _flood(self, messages: MessageSet, scope: NodeSet, left: int) -> MessageSet:
         self.floods[scope, left] = self.floods.get((scope, left), 0) | messages
+        self._reach |= scope
         return messages
 
     # Subscriptions --------------------------------------------------------------------------------------------------
@@ -369,7 +380,7 @@ class SocioAwareOverlay(Carrier):
                 self.driver.send(neighbour, packet)
         if self.is_broker and self._direct and not shared:
             for broker in _sorted(self.place.brokers & ~(1 << self.node)):
-                self.driver.send_out_of_band(broker, packet)
+                self._send_out_of_band(broker, packet)
 
     # The overlay ----------------------------------------------------------------------------------------------------
 
@@ -380,10 +391,15 @@ class SocioAwareOverlay(Carrier):
         if nodes == 1 << self.node:
             self._move(Place(nodes), now)
             return
-        graph = self.view.graph()
-        if graph != self._graph:  # otherwise what was worked out last still holds
-            group = brokers(graph, self.parameters.centrality, single=not self.parameters.broker_group)
-            self._graph, self._seen = graph, Place(nodes, group, max(1, farthest(graph, group)))
+        more, graph = self.view.changes(), self.view.graph()
+        if more is None or any(graph[node].bit_count() >= self._degree for node in members(more)):
+            if self.parameters.centrality == "closeness":
+                group, self._degree = closest(graph)
+            else:
+                group = brokers(graph, self.parameters.centrality)
+            if not self.parameters.broker_group:
+                group &= -group
+            self._seen = Place(nodes, group, max(1, farthest(graph, group)))
         self._move(self._seen, now)
 
     def _find_default(self, peer: Node, now: float) -> None:
@@ -406,11 +422,11 @@ class SocioAwareOverlay(Carrier):
         if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
             change = BrokerNews(((place.brokers, place.community, now),))
             for broker in _sorted(self.directory.brokers & ~(1 << self.node)):
-                self.driver.send_out_of_band(broker, change)
+                self._send_out_of_band(broker, change)
             if was_broker:
                 handed_on = SubscriptionNews(self.subscriptions.records())
                 for broker in _sorted(place.brokers & ~before.brokers):
-                    self.driver.send_out_of_band(broker, handed_on)
+                    self._send_out_of_band(broker, handed_on)
         if was_broker != self.is_broker:
             self.driver.role("broker" if self.is_broker else "user")
             if self.is_broker and self.errands:  # they are at their end
