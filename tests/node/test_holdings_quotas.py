@@ -74,7 +74,7 @@ def test_what_is_held_again_after_a_restart_weighs_as_much_as_before() -> None:
     holdings, size = holding(Quotas(), ("a", 7), ("b", 8))
     again = Holdings(NAMES[0], holdings._store, Quotas())
     again.load()
-    again.restore(holdings.held, {})
+    again.hold_only(holdings.held, {})
     assert again.held_bytes == holdings.held_bytes == 2 * size
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("hunet.node")
 
-_FRAME = 1
+_FRAME = 2
 """The version of the frames; neighbours of another are left alone."""
 _ROOM = 64
 """Messages in a data frame, at most."""
@@ -273,10 +273,10 @@ class LiveDriver(Device):
                 link.holds_turn = self.device > link.device
                 self._output.append(LinkReady(link.device))
                 self._move(link)
-            case {"t": "control", "packet": dict(plain)}:
-                self._show(link, self._packets.read(plain, Control))
-            case {"t": "data", "number": int(number), "packet": dict(plain), "publications": list(publications)}:
-                self._take_in(link, number, plain, publications)
+            case {"t": "control", "packet": bytes(packet)}:
+                self._show(link, self._packets.read(packet))
+            case {"t": "data", "number": int(number), "packet": bytes(packet), "publications": list(publications)}:
+                self._take_in(link, number, packet, publications)
             case {"t": "ack", "number": int(number), "awake": bool(awake)} if link.packet and number == link.sequence:
                 self._acknowledged(link, awake, said.get("taken") is not False)
             case {"t": "turn", "awake": bool(awake)} if link.ready and not link.holds_turn:
@@ -289,8 +289,12 @@ class LiveDriver(Device):
                 if not link.settled:
                     link.settled = True
                     self._ask(link, lambda: self._settle(link.node))
-            case {"t": "out of band", "packet": dict(plain), "publications": list(publications)} if self._out_of_band:
-                self._take_out_of_band(link, plain, publications)
+            case {
+                "t": "out of band",
+                "packet": bytes(packet),
+                "publications": list(publications),
+            } if self._out_of_band:
+                self._take_out_of_band(link, packet, publications)
             case _:
                 raise PeerError("a frame that makes no sense here")
 
@@ -298,7 +302,7 @@ class LiveDriver(Device):
 
     def _begin_contact(self, device: str, contact: int) -> Link:
         link = self.links[device] = Link(device, self.holdings.number_of(device), contact, self.now, self._news)
-        packets = [self._packets.plain(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
+        packets = [self._packets.write(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
         self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets, time=self._clock())
         return link
 
@@ -328,8 +332,8 @@ class LiveDriver(Device):
             self.count("other protocol")
             self.protocol.link_down(link.node, self.now)
             return
-        for plain in packets:
-            self._show(link, self._packets.read(plain, Control))
+        for packet in packets:
+            self._show(link, self._packets.read(packet))
         link.greeted = True
         self._frame(link, "ready", awake=self._tell(link))
 
@@ -341,12 +345,6 @@ class LiveDriver(Device):
         if name == self._name() or other is None:
             return name == self._name()
         return other in self._kind.__mro__[:2] or self._kind in other.__mro__[:2]
-
-    def _name(self) -> str:
-        from hunet.systems import PROTOCOLS
-
-        kind = self._kind
-        return next((name for name, each in PROTOCOLS.items() if each is kind), f"{kind.__module__}:{kind.__name__}")
 
     def _tell(self, link: Link) -> bool:
         """Whether this end has something to send, noting that the other end is told."""
@@ -369,8 +367,8 @@ class LiveDriver(Device):
                 continue
             link.sequence += 1
             link.packet = packet
-            plain = self._packets.plain(packet, self.now)
-            self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
+            data = self._packets.write(packet, self.now)
+            self._frame(link, "data", number=link.sequence, packet=data, publications=publications)
             return
         if link.awake[False]:
             self._pass_turn(link)
@@ -406,10 +404,10 @@ class LiveDriver(Device):
         else:
             self._move(link)
 
-    def _take_in(self, link: Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
+    def _take_in(self, link: Link, number: int, data: bytes, publications: list[Any]) -> None:
         if not link.ready or link.holds_turn or len(publications) > _ROOM:
             raise PeerError("data out of turn, or too much of it")
-        packet = None if self.full else self._packets.read_data(plain, publications, link.node, self.now)
+        packet = None if self.full else self._packets.read_data(data, publications, link.node, self.now)
         if packet is not None:
             self._show(link, packet)
             self.holdings.keep_arrived()
@@ -419,16 +417,20 @@ class LiveDriver(Device):
         taken = packet is not None and packet.messages.bit_count() == len(publications)
         self._frame(link, "ack", number=number, awake=self._tell(link), taken=taken)
 
-    def _take_out_of_band(self, link: Link, plain: dict[str, Any], publications: list[Any]) -> None:
+    def _take_out_of_band(self, link: Link, data: bytes, publications: list[Any]) -> None:
         if publications and (self.full or len(publications) > _ROOM):
             return
-        packet = self._packets.read_data(plain, publications, link.node, self.now) if publications else None
-        shown = packet or self._packets.read(plain, Packet)
-        protocol = cast("OutOfBand", self.protocol)
-        self._ask(link, lambda: protocol.receive_out_of_band(link.node, shown, self.now))
-        self.holdings.keep_arrived()
-        self._keep_quotas()
-        self._durable = self._durable or packet is not None
+        packet: Packet | None
+        if publications:
+            packet = self._packets.read_data(data, publications, link.node, self.now)
+        else:
+            packet = self._packets.read(data)
+        if packet is not None:
+            protocol = cast("OutOfBand", self.protocol)
+            self._ask(link, lambda: protocol.receive_out_of_band(link.node, packet, self.now))
+            self.holdings.keep_arrived()
+            self._keep_quotas()
+            self._durable = self._durable or bool(publications)
 
     def skew(self) -> float | None:
         """By how much the clocks of all neighbours are ahead of this one, if none agrees with it."""
@@ -509,14 +511,14 @@ class LiveDriver(Device):
     def send(self, peer: Node, packet: Control) -> None:
         link = self.links.get(self.holdings.names[peer])
         if link is not None and not link.mute:
-            self._frame(link, "control", packet=self._packets.plain(packet, self.now))
+            self._frame(link, "control", packet=self._packets.write(packet, self.now))
 
     def broadcast(self, packet: Control, but: Node | None = None) -> None:
-        plain: dict[str, Any] | None = None
+        data = b""
         for link in self.links.values():
             if link.node != but and not link.mute:
-                plain = plain or self._packets.plain(packet, self.now)
-                self._frame(link, "control", packet=plain)
+                data = data or self._packets.write(packet, self.now)
+                self._frame(link, "control", packet=data)
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
         link = self.links.get(self.holdings.names[node])
@@ -525,7 +527,7 @@ class LiveDriver(Device):
             return
         publications = self._publications(packet) if isinstance(packet, Data) else []
         if publications is not None:
-            self._frame(link, "out of band", packet=self._packets.plain(packet, self.now), publications=publications)
+            self._frame(link, "out of band", packet=self._packets.write(packet, self.now), publications=publications)
 
     def wake(self, peer: Node) -> None:
         link = self.links.get(self.holdings.names[peer])

@@ -19,12 +19,16 @@ most :class:`Quotas` bytes. This device's own publications never go: when they a
 Of the rest, *favoured* messages (by authors whom the owner has given a name, or on topics that are subscribed to) have
 a right to half of the room, and all others to the other half; either may use what the other does not. Within its half,
 the message that goes is one of the largest share (``shares``); which one of it, the protocol decides.
+
+Packets have the first 8 bytes of keys and ids only (``hunet.protocols.forms``). What is known by these alone is named
+by them, in 13 letters and digits, until the rest is known.
 """
 
 from __future__ import annotations
 
-import re
+from base64 import b32decode, b32encode
 from bisect import bisect_left, insort
+from functools import lru_cache
 from itertools import count
 from math import inf
 from typing import TYPE_CHECKING
@@ -35,6 +39,7 @@ from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, O
 from hunet.node.identity import device_key
 from hunet.node.shares import FairShares
 from hunet.node.store import Header
+from hunet.protocols.byte_streams import ID_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -51,7 +56,14 @@ _NUMBERS = 1 << 16
 """Numbers for devices; a set of devices is as many bits long. Those of authors begin here."""
 _DATA_BYTES = 2 << 20
 """Publications in a data frame are not longer than this together, if one alone is not."""
-_ID = re.compile(r"[a-z2-7]{26}")
+_SHORT = 13
+"""Letters and digits of what is known by 8 bytes."""
+
+
+@lru_cache(1 << 16)
+def short_id(name: str) -> bytes:
+    """The first 8 bytes of a device's key or a message's id, from its name."""
+    return b32decode(name[:16].upper().ljust(16, "="))[:ID_BYTES]
 
 
 class Quotas(msgspec.Struct, frozen=True):
@@ -61,7 +73,7 @@ class Quotas(msgspec.Struct, frozen=True):
 
 
 class Holdings:
-    """The numbers of messages and devices, and what of them is held. Also what packets are read with (``codec``)."""
+    """The numbers of messages and devices, and what of them is held. Also what packets are read with."""
 
     def __init__(
         self, device: str, store: Store, quotas: Quotas, favours: Callable[[Message], bool] = lambda _: False
@@ -77,7 +89,10 @@ class Holdings:
         """The numbers of devices that are in use."""
         self._authors = {name: number for number, name in store.authors()}
         self.names.update((number, name) for name, number in self._authors.items())
-        self._in_order = sorted((device_key(name), name) for name in self._numbers)
+        self._in_order = sorted((_key(name), name) for name in self._numbers)
+        self._devices = {short_id(name): number for name, number in self._numbers.items()}
+        self._messages: dict[bytes, int] = {}
+        """Numbers of devices and messages by the first 8 bytes."""
         self._author_numbers = count(_NUMBERS)
         self._unwritten: dict[Node, str] = {}
         self._spoken: dict[str, None] = dict.fromkeys(self._numbers)
@@ -131,7 +146,7 @@ class Holdings:
 
     def number_of(self, device: str) -> Node:
         """The number of a device that is met."""
-        if device not in self._numbers:
+        if device not in self._numbers and self._known_in_short(device) is None:
             if len(self._numbers) >= _MOST_DEVICES:
                 self._take_number_from(self._spoken, self._met)
             self._give_number(device)
@@ -142,10 +157,28 @@ class Holdings:
         return self._numbers[device]
 
     def _give_number(self, device: str) -> Node:
-        number = self._numbers[device] = self._free_number(device_key(device))
-        self.names[number] = self._unwritten[number] = device
+        number = self._free_number(_key(device))
         self._taken.add(number)
-        insort(self._in_order, (device_key(device), device))
+        self._name(number, device)
+        return number
+
+    def _name(self, number: Node, device: str) -> None:
+        self._numbers[device] = number
+        self.names[number] = self._unwritten[number] = device
+        self._devices.setdefault(short_id(device), number)
+        insort(self._in_order, (_key(device), device))
+
+    def _known_in_short(self, device: str) -> Node | None:
+        """The number of a device that others have spoken of, by the beginning of its key; it has its whole name now."""
+        number = self._devices.get(device_key(device)[:ID_BYTES])
+        if number is None or len(self.names[number]) > _SHORT:
+            return None
+        short = self.names[number]
+        del self._numbers[short]
+        self._in_order.remove((_key(short), short))
+        self._spoken.pop(short, None)
+        self._name(number, device)
+        self._spoken[device] = None
         return number
 
     def _take_number_from(self, *those: dict[str, None]) -> None:
@@ -154,14 +187,19 @@ class Holdings:
             for device in devices:
                 if device not in self.linked:
                     del devices[device]
-                    self._taken.remove(self._numbers.pop(device))  # a protocol may speak of it until it is another's
-                    self._in_order.remove((device_key(device), device))
+                    number = self._numbers.pop(device)
+                    self._taken.remove(number)  # a protocol may speak of it until it is another's
+                    if self._devices.get(short_id(device)) == number:
+                        del self._devices[short_id(device)]
+                    self._in_order.remove((_key(device), device))
                     return
         raise PeerError("speaks of too many devices")
 
     def _author(self, device: str) -> Node:
         """The number of who wrote a message."""
         number = self._numbers.get(device, self._authors.get(device))
+        if number is None:
+            number = self._known_in_short(device)
         if number is None:
             number = next(each for each in self._author_numbers if each not in self.names)
             self._authors[device] = number
@@ -190,34 +228,33 @@ class Holdings:
         found = [number for number in (next(below, None), next(above, None)) if number is not None]
         return min(found, key=lambda number: abs(number - wish), default=None)
 
-    def __getitem__(self, device: str) -> Node:
+    def device(self, short: bytes) -> Node:
         """The number of a device that somebody speaks of."""
-        try:
-            if device not in self._numbers:
-                if len(self._numbers) >= _MOST_DEVICES:
-                    self._take_number_from(self._spoken)
-                self._give_number(device)
-                self._spoken[device] = None
-            elif device in self._spoken:
-                del self._spoken[device]
-                self._spoken[device] = None
-            return self._numbers[device]
-        except (ValueError, TypeError, AttributeError):
-            raise PeerError("speaks of devices that cannot be") from None
+        number = self._devices.get(short)
+        if number is None:
+            if len(self._numbers) >= _MOST_DEVICES:
+                self._take_number_from(self._spoken)
+            number = self._give_number(_short_name(short))
+        name = self.names[number]
+        if name in self._spoken or len(name) == _SHORT:
+            self._spoken.pop(name, None)
+            self._spoken[name] = None
+        return number
 
-    def by_id(self, message_id: str, /) -> Message | None:
-        """A message that somebody speaks of, whether it is here or not; None if there are too many of those."""
-        if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
-            raise PeerError("speaks of messages that cannot be")
-        if not self.messages.knows(message_id):
-            if self._spoken_of >= _MOST_HEARD_OF:
-                return None
+    def message(self, short: bytes) -> int | None:
+        """The number of a message that somebody speaks of, here or not; None if there are too many of those."""
+        number = self._messages.get(short)
+        if number is None and self._spoken_of < _MOST_HEARD_OF:
             self._spoken_of += 1
-        return self.messages.reserve(message_id)
+            number = self._messages[short] = self.messages.reserve(_short_name(short)).number
+        return number
 
     def add(self, publication: Publication, size: int, giver: Node | None = None) -> Message:
         """Number a publication for good, which was given by its author unless somebody else is named."""
         about = publication
+        short = _short_name(short_id(about.id))
+        if self.messages.knows(short):
+            self.messages.rename(short, about.id)
         number, author = self.messages.reserve(about.id).number, self._author(about.author)
         header = Header(
             number, about.id, about.topic, author, about.created, about.ttl, size, author if giver is None else giver
@@ -228,6 +265,7 @@ class Holdings:
     def _remember(self, header: Header) -> Message:
         message = self.messages.add(header.id, header.topic, header.author, header.created, header.size, header.ttl)
         self.shown.show(message.bit)
+        self._messages[short_id(header.id)] = message.number
         if header.giver != self.node:
             self._givers[message.number] = header.giver
         self._largest = max(self._largest, header.size)
@@ -293,11 +331,14 @@ class Holdings:
         """Messages whose contents are here though they are out of date since a time."""
         return [number for number in self._lapsed if self.messages[number].expires < before]
 
-    def restore(self, held: MessageSet, more: dict[int, int]) -> None:
-        """Hold what was held when the state was written."""
+    def hold_only(self, held: MessageSet, more: dict[int, int]) -> None:
+        """Hold these messages, some in several copies, and no others."""
+        for number in members(self.held):
+            while self.holds(number):
+                self.let_go(number)
         for number in reversed(members(held)):
-            self.hold(number)
-        self.more = more
+            for _ in range(1 + more.get(number, 0)):
+                self.hold(number)
 
     def keep_arrived(self) -> None:
         """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
@@ -365,3 +406,12 @@ class Holdings:
     def room(self, most: int) -> int:
         """How many messages a data frame has room for."""
         return max(1, min(most, _DATA_BYTES // self._largest))
+
+
+def _key(name: str) -> bytes:
+    """A device's key, or what is known of it."""
+    return short_id(name) if len(name) == _SHORT else device_key(name)
+
+
+def _short_name(short: bytes) -> str:
+    return b32encode(short).decode().rstrip("=").lower()

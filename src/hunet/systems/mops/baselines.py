@@ -16,7 +16,7 @@ further. Without a training phase there are no nearest, and everybody asks for t
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 from hunet.model import ConfigurationError, MessageSet, Node, Parameters, Topic, about
 from hunet.protocols.carrier import BufferParameters, Interests, Seen
@@ -41,6 +41,12 @@ class KNearest(WeightedCarrier):
     """Collect for yourself, and for those whom you meet most."""
 
     Parameters: ClassVar[type[Parameters]] = KNearestParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "history": ContactHistory,
+        "nearest": list[Node],
+        "interests_of_nearest": dict[Node, tuple[Topic, ...]],
+    }
 
     def __init__(self, node: Node, parameters: KNearestParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -50,6 +50,10 @@ class RandomBroker(BrokerSwarm):
 
     Parameters: ClassVar[type[Parameters]] = RandomBrokerParameters
 
+    saved: ClassVar[dict[str, Any]] = {
+        "_cycles": int,
+    }
+
     def __init__(self, node: Node, parameters: RandomBrokerParameters, driver: Driver, rng: Random) -> None:
         if parameters.share is None:
             raise ConfigurationError(
