@@ -44,7 +44,7 @@ def test_made_up_names_never_get_the_number_of_the_device_itself() -> None:
     start = (23779).to_bytes(2)
     own = device_name(start + bytes(30))
     holdings = holdings_of(own)
-    numbers = [holdings[device_name(start + bytes(29) + bytes([last]))] for last in (9, 3, 5)]
+    numbers = [holdings.number_of(device_name(start + bytes(29) + bytes([last]))) for last in (9, 3, 5)]
     assert numbers[:2] == [23780, 23778]
     assert holdings.node == 23779
     assert holdings.node not in numbers
@@ -57,7 +57,7 @@ def test_numbers_are_distinct_and_the_own_one_stays(keys: list[bytes]) -> None:
     store = Store()
     holdings = holdings_of(names[0], store)
     own = holdings.node
-    numbers = [holdings[name] for name in names]
+    numbers = [holdings.number_of(name) for name in names]
     assert len(set(numbers)) == len(names)
     assert numbers[0] == own
     assert {number: holdings.names[number] for number in numbers} == dict(zip(numbers, names, strict=True))

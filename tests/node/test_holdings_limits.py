@@ -18,7 +18,7 @@ def published(holdings: Holdings, size: int) -> str:
 
 
 def test_speaking_of_one_message_again_and_again_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunet.node.holdings.MOST_SPOKEN_OF", 5)
+    monkeypatch.setattr("hunet.node.holdings._MOST_HEARD_OF", 5)
     holdings = Holdings(NAMES[0], Store(), Quotas())
     known = short_id(published(holdings, 10))
     for _ in range(50):

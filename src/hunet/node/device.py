@@ -12,14 +12,15 @@ publications that it holds.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, members
-from hunet.node.clock import WEEK, is_set
+from hunet.model import Message, MessageSet, Node, OutputError, matching_score, members, without
+from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits, is_private
 from hunet.node.state import DriverState, SavedState, read_state, write_state
@@ -71,10 +72,12 @@ class Device:
         clock: Callable[[], float],
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
+        friends: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.device = device
         self.store = store
-        self.holdings = Holdings(device, store, quotas or Quotas())
+        self._friends, self._wanted = friends, store.subscriptions()
+        self.holdings = Holdings(device, store, quotas or Quotas(), self._favours)
         self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
@@ -84,6 +87,8 @@ class Device:
         """Of which authors the application gets nothing."""
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
+        self.stale = False
+        """Whether it knows what is not on the disk, or another time: then nothing of it is written any more."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
         self._surrenders = issubclass(kind, Surrenders)
         self._clock = clock
@@ -104,7 +109,10 @@ class Device:
         store = self.store
         saved = self._saved()
         self.now = max(self._clock(), saved.driver.now if saved else 0.0)
-        store.forget_before(self.now - _MEMORY)
+        # The clock may be wrong: what the last run did not hold to be out of date is not forgotten by this one at once.
+        alive = float((store.fact("alive") or b"0").decode())
+        with suppress(OutputError):  # a disk that is full can be read
+            store.forget_before(min(alive, self.now) - _MEMORY, but_by=self.holdings.node)
         self.holdings.load()
         if saved:
             self._restore(saved)
@@ -123,7 +131,7 @@ class Device:
         """The last state, if it can be used."""
         saved = read_state(self.store, self._label(), self._kind)
         now = self._clock()
-        if saved and saved.driver.now > now + WEEK and is_set(now):
+        if saved and saved.driver.now > now + self.limits.clock_skew and is_set(now):
             _log.warning("the clock has gone back by %.0f days; starting afresh", (saved.driver.now - now) / 86400)
             return None
         return saved
@@ -176,15 +184,22 @@ class Device:
         return cast("Surrenders", self.protocol).surrender(among, self.now) if self._surrenders else 0
 
     def _feed(self, known: int) -> None:
-        """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
-        kept = list(self.store.kept(known))
+        """Show the protocol what is on the disk and it does not hold.
+
+        These are the publications of its last moments; what was out of date by a clock that is right again; or all.
+        What it has ``known`` and is only for the application is not among them.
+        """
+        held = set(members(self.holdings.held))
+        kept = [n for n in self.store.kept() if n not in held and (n >= known or not self.holdings.keeps(n))]
+        taken = self.store.taken() if known else ()
         for number in kept:
             message = self.messages[number]
-            if not self.holdings.holds(number) and message.expires >= self.now:
+            if message.expires >= self.now and number not in taken:
                 self.protocol.publish(message, self.now)
-        for number in kept:
-            if not self.holdings.holds(number):
-                self.store.drop_content(number)
+                if not self.holdings.holds(number):
+                    self.store.drop_content(number)
+            else:
+                self.holdings.lapse(number)
 
     def _label(self) -> str:
         """Of which protocol a state is: also of later versions of it, with parameters that are new."""
@@ -201,6 +216,8 @@ class Device:
 
     def _save(self, contacts: list[tuple[Node, bool, Data | None]]) -> None:
         """Write the state of the protocol, and the contacts that last: peer, whether settled, packet under way."""
+        if self.stale:
+            raise OutputError("the node is about to go on with what is on its disk; try again")
         if keeps_state(self._kind):
             timers = tuple((tag, at) for tag, (at, _) in self._timers.items())
             held, more = self.holdings.held, self.holdings.more
@@ -218,8 +235,10 @@ class Device:
         self.dirty = False
 
     def clean(self) -> None:
-        """Forget what is long out of date."""
+        """Forget what is long out of date, by a clock that has been right for long enough."""
         self.store.forget_before(self.now - _MEMORY)
+        for number in self.holdings.lapsed(self.now - _MEMORY):
+            self.holdings.drop_lapsed(number)
         self.holdings.commit()
 
     # Time -------------------------------------------------------------------------------------------------------------
@@ -243,6 +262,7 @@ class Device:
     def deliver(self, message: Message, hops: int) -> None:
         topic = self._label_of(message)
         if topic is not None and self.store.deliver(message.number, topic, hops, self.now):
+            self.holdings.wait(message.number)
             self.count("delivered")
             self._happened.append(Delivered(message))
             self._durable = True
@@ -279,7 +299,10 @@ class Device:
         self.count(f"removed: {reason}")
         self.holdings.let_go(message.number)
         if not self.holdings.holds(message.number) and message.number not in self.holdings.arriving:
-            self.store.drop_content(message.number)
+            if reason == "expired":
+                self.holdings.lapse(message.number)
+            else:
+                self.store.drop_content(message.number)
 
     def role(self, name: str) -> None:
         self.store.set_fact("role", name.encode())
@@ -324,16 +347,34 @@ class Device:
         circle = self.protocol.circle() if isinstance(self.protocol, FindsCommunity) else None
         return None if circle is None else [self.holdings.names[node] for node in reversed(members(circle))]
 
-    def _keep_quotas(self) -> None:
-        """Where there is too much, the protocol says what goes; a device's own publications are not in question."""
-        for what, among, too_much in self.holdings.excess():
-            self._make_room(what, among, too_much)
+    def _favours(self, message: Message) -> bool:
+        """Whether the owner knows the author of a message, or wants its topic."""
+        return (
+            message.topic in self._wanted
+            or self._friends(self.holdings.names[message.publisher])
+            or any(matching_score(topic, message.topic) for topic in self._wanted)
+        )
 
-    def _make_room(self, what: str, among: MessageSet, size: int) -> None:
-        while among and size > 0:
-            gone = self._surrender(among)
-            if not gone:
-                return
-            self.count(f"quota: {what}", gone.bit_count())
-            size -= sum(self.messages[number].size for number in members(gone & ~self.holdings.held))
-            among &= self.holdings.held
+    def weigh_again(self) -> None:
+        """The owner has given somebody a name, or follows other topics."""
+        self._wanted = self.store.subscriptions()
+        self.holdings.weigh_again()
+
+    def _keep_quotas(self) -> None:
+        """While there is too much, let one message go; own publications are not in question."""
+        while (number := self.holdings.stale()) is not None:
+            self.holdings.drop_lapsed(number)
+            self.store.drop_content(number)
+        let_go = 0
+        while among := self.holdings.excess():
+            held = among & self.holdings.held
+            gone = self._surrender(held) if held else among & -among
+            if not gone and held == among & self.holdings.held:
+                break  # the protocol needs all of them at this moment
+            for number in members(without(gone, self.holdings.held)):
+                let_go += 1
+                if self.holdings.taken(number):
+                    self.store.give_up(number)
+                    self.count("quota: not taken")
+        if let_go:
+            self.count("quota", let_go)

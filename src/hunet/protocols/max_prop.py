@@ -115,6 +115,11 @@ class MaxProp(DestinationRouter):
             return msgspec.structs.replace(parameters, buffer_bytes=experiment.storage)
         return parameters
 
+    @classmethod
+    def prepare_live(cls, parameters: MaxPropParameters, storage: int) -> MaxPropParameters:
+        super().prepare_live(parameters, storage)
+        return msgspec.structs.replace(parameters, buffer_bytes=parameters.buffer_bytes or storage)
+
     def __init__(self, node: Node, parameters: MaxPropParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.buffer = Buffer(driver)  # what goes when it is full is not known when a message comes in

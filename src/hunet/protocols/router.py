@@ -54,6 +54,12 @@ class Router(Carrier):
             )
         return parameters
 
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:  # noqa: ARG003
+        if parameters.again == "at-once":
+            raise ConfigurationError("again = at-once: links of a node have no rate; set next-contact or never")
+        return parameters
+
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
         kept = super().keeps(messages, packet)
         return kept if self.parameters.subscribers_carry else without(kept, self.wanted(self.topics))

@@ -89,6 +89,15 @@ class Mops(WeightedCarrier):
     def prepare(cls, parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
         return prepared(with_tables(parameters, experiment), experiment.contacts, experiment.training)
 
+    @classmethod
+    def prepare_live(cls, parameters: MopsParameters, storage: int) -> MopsParameters:  # noqa: ARG003
+        if parameters.learning != "exchange":
+            raise ConfigurationError(
+                f"mops with learning={parameters.learning} needs somebody who has the whole trace: "
+                "set learning=exchange, sigma=3600 and relearn=86400"
+            )
+        return parameters
+
     @property
     def community(self) -> Node:
         """The label of this device's community."""

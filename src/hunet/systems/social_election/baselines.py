@@ -75,6 +75,14 @@ class RandomBroker(BrokerSwarm):
             )
         return msgspec.structs.replace(parameters, share=seen["duty"] / seen["watched"])
 
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:
+        if parameters.share is None:
+            raise ConfigurationError(
+                "random-broker needs somebody who has the whole trace: set share, or use social-election"
+            )
+        return super().prepare_live(parameters, storage)
+
     def start(self, now: float) -> None:
         super().start(now)
         self.timer("cycle", now)

@@ -31,6 +31,8 @@ from bisect import insort
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import msgspec
+
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
 from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
@@ -179,6 +181,11 @@ class BrokerSwarm(Protocol):
         "_score": float,
         "_brokered": int,
     }
+
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:  # noqa: ARG003
+        """Two people who stay together may both stay users for ever: live, they need no broker between them."""
+        return msgspec.structs.replace(parameters, direct_delivery=True)
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

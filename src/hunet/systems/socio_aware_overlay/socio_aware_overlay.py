@@ -112,6 +112,12 @@ class SocioAwareOverlay(Carrier):
     }
 
     @classmethod
+    def prepare_live(cls, parameters: OverlayParameters, storage: int) -> OverlayParameters:  # noqa: ARG003
+        if parameters.mode != "online":
+            raise ConfigurationError(f"mode {parameters.mode} needs somebody who has the whole trace: set mode=online")
+        return parameters
+
+    @classmethod
     def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
         contacts, given = experiment.contacts, parameters.communities
         if parameters.mode == "online":
