@@ -67,7 +67,7 @@ def test_variants_of_one_system_understand_each_other_and_others_are_left_in_pea
     table[0].link_up(NAMES[1])
     table.frames.clear()
     table.say(1, 0, t="greet", contact=1, version=2, protocol="push", packets=[])
-    table.say(1, 0, t="control", contact=1, packet={"kind": "hunet.Seen", "messages": []})
+    table.say(1, 0, t="control", contact=1, packet=encoded_packet(Seen(0)))
     assert table[0].links[NAMES[1]].mute
     assert table[0].store.counters()["other protocol"] == 1
 

@@ -17,6 +17,8 @@ from hunet.node.identity import Identity
 from hunet.node.parameters import live_parameters
 from hunet.node.publication import Publication
 from hunet.node.store import Store
+from hunet.protocols.packet_bytes import to_bytes
+from hunet.protocols.packets import Carried
 from hunet.systems import protocol_class
 
 QUOTA = 100_000
@@ -149,6 +151,7 @@ def test_a_frame_of_more_publications_than_fit_ends_the_link() -> None:
     ann.driver.link_up(eve.identity.device)
     link = ann.driver.links[eve.identity.device]
     link.greeted = link.ready = True
+    packet = to_bytes(Carried((1 << 65) - 1, (1,) * 65), lambda _: bytes(8), lambda _: bytes(8))
     with pytest.raises(PeerError, match="too much"):
         ann.driver.frame(
             eve.identity.device,
@@ -157,7 +160,7 @@ def test_a_frame_of_more_publications_than_fit_ends_the_link() -> None:
                     "t": "data",
                     "contact": 1,
                     "number": 1,
-                    "packet": b"",
+                    "packet": packet,
                     "publications": [each.to_bytes() for each in said],
                 }
             ),

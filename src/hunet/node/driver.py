@@ -294,7 +294,7 @@ class LiveDriver(Device):
                 "packet": bytes(packet),
                 "publications": list(publications),
             } if self._out_of_band:
-                self._take_out_of_band(link, packet, publications)
+                self._hear_out_of_band(link, packet, publications)
             case _:
                 raise PeerError("a frame that makes no sense here")
 
@@ -417,7 +417,20 @@ class LiveDriver(Device):
         taken = packet is not None and packet.messages.bit_count() == len(publications)
         self._frame(link, "ack", number=number, awake=self._tell(link), taken=taken)
 
-    def _take_out_of_band(self, link: Link, data: bytes, publications: list[Any]) -> None:
+    def skew(self) -> float | None:
+        """By how much the clocks of all neighbours are ahead of this one, if none agrees with it."""
+        skews = sorted(link.skew for link in self.links.values() if link.skew is not None)
+        if not skews or min(map(abs, skews)) <= self.limits.clock_skew:
+            return None
+        return skews[len(skews) // 2]
+
+    def clock_leapt(self, by: float) -> None:
+        """The clock was set: those of neighbours are less ahead of it than they were."""
+        for link in self.links.values():
+            if link.skew is not None:
+                link.skew -= by
+
+    def _hear_out_of_band(self, link: Link, data: bytes, publications: list[Any]) -> None:
         if publications and (self.full or len(publications) > _ROOM):
             return
         packet: Packet | None
@@ -431,19 +444,6 @@ class LiveDriver(Device):
             self.holdings.keep_arrived()
             self._keep_quotas()
             self._durable = self._durable or bool(publications)
-
-    def skew(self) -> float | None:
-        """By how much the clocks of all neighbours are ahead of this one, if none agrees with it."""
-        skews = sorted(link.skew for link in self.links.values() if link.skew is not None)
-        if not skews or min(map(abs, skews)) <= self.limits.clock_skew:
-            return None
-        return skews[len(skews) // 2]
-
-    def clock_leapt(self, by: float) -> None:
-        """The clock was set: those of neighbours are less ahead of it than they were."""
-        for link in self.links.values():
-            if link.skew is not None:
-                link.skew -= by
 
     def _show(self, link: Link, packet: Packet) -> None:
         if self._checks:

@@ -12,6 +12,9 @@ not linked goes to the next: of those that neighbours only speak of the one that
 a device that is met, of those that were met the one that was met longest ago. Authors who are neither met nor spoken of
 have numbers beyond those of devices, until their last message is forgotten.
 
+Packets have the first 8 bytes of keys and ids only (``hunet.protocols.forms``). What is known by these alone is named
+by them, in 13 letters and digits, until the rest is known.
+
 What is kept, and in which order it goes
 ----------------------------------------
 A message is kept while the protocol holds a copy, or while the application has not taken it. All that is kept takes at
@@ -19,9 +22,6 @@ most :class:`Quotas` bytes. This device's own publications never go: when they a
 Of the rest, *favoured* messages (by authors whom the owner has given a name, or on topics that are subscribed to) have
 a right to half of the room, and all others to the other half; either may use what the other does not. Within its half,
 the message that goes is one of the largest share (``shares``); which one of it, the protocol decides.
-
-Packets have the first 8 bytes of keys and ids only (``hunet.protocols.forms``). What is known by these alone is named
-by them, in 13 letters and digits, until the rest is known.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Holdings:
 
     def number_of(self, device: str) -> Node:
         """The number of a device that is met."""
-        if device not in self._numbers and self._known_in_short(device) is None:
+        if device not in self._numbers and self._complete(device) is None:
             if len(self._numbers) >= _MOST_DEVICES:
                 self._take_number_from(self._spoken, self._met)
             self._give_number(device)
@@ -168,17 +168,15 @@ class Holdings:
         self._devices.setdefault(short_id(device), number)
         insort(self._in_order, (_key(device), device))
 
-    def _known_in_short(self, device: str) -> Node | None:
-        """The number of a device that others have spoken of, by the beginning of its key; it has its whole name now."""
-        number = self._devices.get(device_key(device)[:ID_BYTES])
-        if number is None or len(self.names[number]) > _SHORT:
-            return None
-        short = self.names[number]
-        del self._numbers[short]
-        self._in_order.remove((_key(short), short))
-        self._spoken.pop(short, None)
-        self._name(number, device)
-        self._spoken[device] = None
+    def _complete(self, device: str) -> Node | None:
+        """Name a device in full that was known by the beginning of its key, if it was; its number."""
+        short = _short_name(short_id(device))
+        number = self._numbers.pop(short, None)
+        if number is not None:
+            self._in_order.remove((short_id(device), short))
+            self._spoken.pop(short, None)
+            self._spoken[device] = None
+            self._name(number, device)
         return number
 
     def _take_number_from(self, *those: dict[str, None]) -> None:
@@ -189,9 +187,9 @@ class Holdings:
                     del devices[device]
                     number = self._numbers.pop(device)
                     self._taken.remove(number)  # a protocol may speak of it until it is another's
-                    if self._devices.get(short_id(device)) == number:
-                        del self._devices[short_id(device)]
                     self._in_order.remove((_key(device), device))
+                    if self._devices[short_id(device)] == number:
+                        del self._devices[short_id(device)]
                     return
         raise PeerError("speaks of too many devices")
 
@@ -199,7 +197,7 @@ class Holdings:
         """The number of who wrote a message."""
         number = self._numbers.get(device, self._authors.get(device))
         if number is None:
-            number = self._known_in_short(device)
+            number = self._complete(device)
         if number is None:
             number = next(each for each in self._author_numbers if each not in self.names)
             self._authors[device] = number
@@ -235,10 +233,10 @@ class Holdings:
             if len(self._numbers) >= _MOST_DEVICES:
                 self._take_number_from(self._spoken)
             number = self._give_number(_short_name(short))
-        name = self.names[number]
-        if name in self._spoken or len(name) == _SHORT:
-            self._spoken.pop(name, None)
-            self._spoken[name] = None
+            self._spoken[self.names[number]] = None
+        elif self.names[number] in self._spoken:
+            del self._spoken[self.names[number]]
+            self._spoken[self.names[number]] = None
         return number
 
     def message(self, short: bytes) -> int | None:

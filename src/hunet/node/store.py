@@ -211,7 +211,7 @@ class Store:
         return list(self._rows("SELECT number, name FROM devices ORDER BY number"))
 
     def add_device(self, number: int, name: str) -> None:
-        """Number a device, or name it in full; another one that had the number is forgotten."""
+        """Number a device; another one that had the number is forgotten."""
         self._write("INSERT OR REPLACE INTO devices VALUES (?, ?)", number, name)
 
     def authors(self) -> list[tuple[int, str]]:

@@ -27,8 +27,8 @@ from hunet.protocols.packets import Data, Packet, layout_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-LONGEST = 1 << 20
-"""No packet is longer (bytes): reading one takes a few tenths of a second at most."""
+LONGEST = 1 << 18
+"""No packet is longer (bytes): there is room for more messages than a device speaks of, and reading takes not long."""
 
 
 def to_bytes(

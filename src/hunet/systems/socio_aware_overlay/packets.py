@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Literal
 
 from hunet.model import Node, NodeSet, Topic
@@ -27,10 +29,9 @@ class CommunityNews(Control, frozen=True, gc=False):
 
 def community_size(community: NodeSet, familiar: NodeSet, familiar_of: dict[Node, NodeSet]) -> int:
     """Bytes of what community detection exchanges."""
-    named, many = community | familiar, len(familiar_of)
-    for node, known in familiar_of.items():
-        named |= known | 1 << node
-    devices = named.bit_count()
+    many = len(familiar_of)
+    named = reduce(or_, familiar_of.values(), community | familiar)
+    devices = reduce(or_, map((1).__lshift__, familiar_of), named).bit_count()
     width = widths(devices, 0)
     return ids_size(devices) + 2 * width.nodes + count_size(many) + many * (width.node + width.nodes)
 
