@@ -17,13 +17,20 @@ from time import process_time
 from typing import Any
 
 from hunet import make_world, read_contacts
-from hunet.report.runs import Studies, tables_of
+from hunet.report.runs import Runs, Studies, tables_of
+from hunet.systems.socio_aware_overlay.claims import EVALUATION
 from hunet.systems.socio_aware_overlay.detection import agreed, detect
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
-from hunet.systems.socio_aware_overlay.measures import OVERLAY, communities_of, read, stages
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, stages
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"
 STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 8, "legend.frameon": False}
+
+
+def _frozen(runs: Runs, **place: Any) -> list[dict[str, Any]]:
+    """The communities that a frozen study took for granted."""
+    found: list[dict[str, Any]] = runs.first(OVERLAY, **place)["name"]["result"]["parameters"]["communities"]
+    return found
 
 
 def main() -> None:
@@ -56,13 +63,11 @@ def draw(results: Path, folder: Path) -> None:
     """Communities and brokers as in Fig. 11, latencies as in Fig. 12 to 14; the same results draw the same bytes."""
     import matplotlib as mpl
 
-    studies = read(results)
+    studies = EVALUATION.read(results)
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        known = {
-            name: communities_of(studies[stem]) for name, stem in (("cambridge", "table-3"), ("reality", "table-4"))
-        }
-        known["reality-familiar"] = communities_of(studies["what-matters"], hop="familiar", broker_group=True)
+        known = {name: _frozen(studies[stem]) for name, stem in (("cambridge", "table-3"), ("reality", "table-4"))}
+        known["reality-familiar"] = _frozen(studies["what-matters"], hop="familiar", broker_group=True)
         for name, communities in known.items():
             figure = _communities(communities)
             figure.savefig(folder / f"socio-aware-overlay-{name}.svg", metadata={"Date": None})

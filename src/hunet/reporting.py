@@ -38,8 +38,9 @@ def make_report(
     """
     from hunet.report.page import write_report
     from hunet.report.study import StudyResults
+    from hunet.systems import figures_of
 
-    study = StudyResults(folder)
+    study = StudyResults(folder, figures_of)
     crowds = list(_crowds(study, contacts))
     missing = [label for label in study.sources() if label not in [crowd.label for crowd in crowds]]
     return write_report(study, out, latex, crowds=crowds, units=_units(study), head=head, paper=paper), missing

@@ -71,7 +71,7 @@ def test_a_subscription_that_cannot_be_written_is_refused_and_the_node_goes_on(t
                     ann.subscribe(f"{number} {'long' * 100}")
             await until(lambda: not ann._driver.stale)
             assert ann.running
-            assert ann._driver.protocol.topics == set(ann.subscriptions())
+            assert ann._driver.protocol.topics == set(ann._store.subscriptions())
             assert [each["id"] for each in ann.carried()] == [said.id]
             make_room(ann)
 

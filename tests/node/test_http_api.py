@@ -26,6 +26,7 @@ from hunet.node.http import server
 from hunet.node.http.events import EventLog
 from hunet.node.http.server import HttpServer
 from hunet.node.identity import device_name
+from hunet.node.publication import Group
 from tests.node.company import until
 from tests.node.test_node import device, play
 
@@ -141,10 +142,16 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                 await until(lambda: bool(bob.peers()))
                 await bob.publish("news/<world>", "hello")
             messages.close()
-            words = {"number": "1", "id": said.id, "topic": "news%2F%3Cworld%3E"}
+            words = {"number": "1", "id": said.id, "topic": "news%2F%3Cworld%3E", "group": "the%20choir"}
+            choir = Group.new("the choir")
+            ann.join(choir)
+            bob.join(choir)
+            bob._private.groups.met("the choir", ann.device)
             bodies: dict[str, Any] = {
                 "/publications": {"topic": "x", "base64": "AAEC"},
                 "/names/{device}": {"name": "Ann <b>"},
+                "/conversations/{device}": {"text": "hello"},
+                "/groups": {"invitation": choir.invitation},
                 "/bundles": {"base64": b64encode(bundle_of(said).to_bytes()).decode()},
                 "/deliveries/next": {"topic": "news/<world>", "wait": 0},
             }
@@ -158,7 +165,7 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                     if "application/json" not in answer["content"] or (not delivers and "number" in path):
                         continue
                     words["device"] = device_name(bytes(32)) if "blocked" in path else ann.device
-                    body = bodies.get(path)
+                    body = bodies.get(path) if method in ("post", "put") else None
                     if body:
                         fits(body, operation["requestBody"]["content"]["application/json"]["schema"], schemas)
                     got, value = await ask(method.upper(), re.sub(r"{(\w+)}", lambda m: words[m[1]], path), json=body)
@@ -440,7 +447,8 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 ({"topic": "~a", "text": "b"}, "private topics"),
                 ({"topic": "", "text": "b"}, "topic"),
                 ({"topic": "\ud800", "text": "b"}, "not what it should be"),
-                ({"group": "b", "text": "c"}, "invitation"),
+                ({"group": "b", "text": "c"}, "in no group 'b'"),
+                ({"group": "hunet-group:b", "text": "c"}, "invitation"),
                 ([], "object"),
             ]:
                 status, said = await ask("POST", "/publications", json=body)

@@ -29,17 +29,6 @@ max_interval = 60
 ttl = 300
 """
 
-CLAIMS = """
-| claim | the paper | ours | verdict | why it differs |
-|---|---|---|---|---|
-| BS-1 | one | two | reproduced |  |
-| BS-2 | an order | none | not reproduced | by chance |
-
-| decay cycle | other |
-|---|---|
-| 1 | 2 |
-"""
-
 
 def test_a_paper_is_done_again(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hunet: Any
@@ -56,18 +45,27 @@ def test_a_paper_is_done_again(
     Path("studies/figure-9-infocom06.toml").write_text('contacts = "infocom06"\n')
     monkeypatch.setattr("hunet.systems.studies_of", lambda _: sorted(Path("studies").glob("*.toml")))
     page = Path("docs/systems/b-sub.md")
-    page.write_text("<!-- figure 9, made-up crowd -->\n<!-- end of figure 9, made-up crowd -->\n" + CLAIMS)
+    names = ("figure 9, made-up crowd", "claims")
+    page.write_text("".join(f"<!-- {name} -->\n<!-- end of {name} -->\n" for name in names))
     summary = Path("docs/claims.md")
-    summary.write_text("<!-- claims -->\n<!-- end of claims -->\n")
+    for place in (summary, Path("README.md")):
+        place.write_text("<!-- claims -->\n<!-- end of claims -->\n")
     status, said, problem = hunet("reproduce", "b-sub", "--quick", "--docs", "docs")
     assert status == 0
     assert "figure-9-made-up-crowd: 12 runs, 0 failed" in said
     assert f"figure-9-infocom06: left out: {Path('traces/b-sub/infocom06')}: no such file" in problem
+    assert "judged by 1 studies that were run and by kept rows of " in said
     assert page.read_text().count("| b-sub") == 6
     assert " ± " in page.read_text()
     assert Path("results/b-sub/claims.md").read_text().count("| b-sub") == 6
-    assert "| [b-sub](systems/b-sub.md) | 1 | 0 | 1 | 0 | 0 |" in summary.read_text()
-    assert "| BS-2 | an order | none | by chance |" in summary.read_text()
+    assert "### BS-1: not reproduced\n- delivery_ratio of b-sub-push" in Path("results/b-sub/claims.md").read_text()
+    assert "| [B-SUB](systems/b-sub.md) |" in summary.read_text()
+    assert "| BS-8 | reproduced | reproduced |" in summary.read_text()
+    assert "| [B-SUB](docs/systems/b-sub.md) |" in Path("README.md").read_text()
+    # Rows that are kept judge in seconds, and nothing is run.
+    status, said, _ = hunet("reproduce", "b-sub", "--kept", "-o", "none")
+    assert (status, "runs" in said) == (0, False)
+    assert "judged by 0 studies that were run" in said
     # A full run goes on from the quick one; without --docs no page is touched.
     page.write_text("ours")
     assert "figure-9-made-up-crowd: 18 runs, 0 failed" in hunet("reproduce", "b-sub")[1]

@@ -12,11 +12,13 @@ from hunet.protocols import Protocol
 from hunet.protocols.capabilities import (
     Checks,
     Counts,
+    Delivers,
     Experiment,
     Explains,
     FindsCommunity,
     OutOfBand,
     Prepares,
+    Repeats,
     Settles,
     Surrenders,
     Trains,
@@ -28,7 +30,7 @@ from hunet.testing import Pair
 from tests.node.table import NAMES, Table
 
 CAPABILITIES: tuple[Any, ...] = (
-    *(Checks, Counts, Explains, FindsCommunity, OutOfBand, Prepares, Settles, Surrenders, Trains),
+    *(Checks, Counts, Delivers, Explains, FindsCommunity, OutOfBand, Prepares, Repeats, Settles, Surrenders, Trains),
 )
 B_SUB = {"b-sub", "b-sub-p", "b-sub-pull", "b-sub-push"}
 BROKERS = {"social-election", "random-broker"}
@@ -58,6 +60,8 @@ def test_a_protocol_has_ten_events() -> None:
         (Checks, B_SUB | {"max-prop", "prophet", "prophet-v2"}),
         (FindsCommunity, {"mops", "socio-aware-overlay", "bubble-rap"}),
         (Counts, B_SUB | BROKERS | {"mops", "socio-aware-overlay", "socialcast", "socialcast-random"}),
+        (Delivers, {"bubble-rap", "max-prop", "prophet", "prophet-v2", "pull", "push", "spray-and-wait"}),
+        (Repeats, {"socialcast", "socialcast-random"}),
         (Surrenders, set(PROTOCOLS)),
         (Explains, set(PROTOCOLS)),
     ],

@@ -22,7 +22,13 @@ def record(*events: tuple[float, str, int, int]) -> Record:
 
 def held(found: Record, ttl: float | None = None, end: float = 100.0) -> list[tuple[int, int, float, float, str]]:
     """(node, message, from, until, why not longer), in the order in which copies were stored."""
-    table = copies(found, np.array([np.inf if ttl is None else ttl, np.inf]), 3, end)
+    table = copies(
+        found.stored_columns(),
+        found.removed_columns(),
+        np.array([np.inf if ttl is None else ttl, np.inf]),
+        3,
+        end,
+    )
     names = [*found.reasons, "stayed"]
     rows = zip(*(getattr(table, f).tolist() for f in ("node", "publication", "start", "end", "reason")), strict=True)
     return [(node, message, start, until, names[reason]) for node, message, start, until, reason in rows]

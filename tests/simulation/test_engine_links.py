@@ -177,6 +177,20 @@ def test_with_one_radio_a_device_takes_part_in_one_transfer_at_a_time() -> None:
         assert times == arrivals
 
 
+def test_with_one_radio_deliveries_on_all_links_go_before_copies() -> None:
+    """In the middle, 0 has four messages for nobody here, and last comes one that 2 wants; 1 was there first."""
+    net = Network("push", 3, links=Links(rate=1.0, radio="one"), order="random")
+    net[2].subscribe("wanted", at=0.0)
+    for _ in range(4):
+        net[0].publish("other", at=0.0)
+    net[0].connect(net[1])
+    net[0].connect(net[2])
+    wanted = net[0].publish("wanted", at=0.5)
+    net.advance(2.0)
+    assert net.packets()[0].startswith("0->1")
+    assert net.packets()[1] == f"0->2 {wanted.id}"
+
+
 def test_a_radio_is_free_again_when_a_contact_ends_in_a_transfer() -> None:
     net = Network("push", 3, links=Links(rate=1.0, radio="one"))
     net[0].publish("x", at=0.0)

@@ -11,18 +11,28 @@ from hunet.simulation.result import TABLES
 
 
 @pytest.mark.parametrize(
-    ("protocol", "ttl"), [("push", None), ("push", 900.0), ("spray-and-wait", None), ("social-election", None)]
+    ("protocol", "ttl", "buffer"),
+    [
+        ("push", None, None),
+        ("push", 900.0, None),
+        ("push", None, 10),
+        ("push", 900.0, 10),
+        ("spray-and-wait", None, None),
+        ("social-election", None, 100),
+    ],
 )
 def test_a_record_in_files_gives_the_same_result(
-    protocol: str, ttl: float | None, monkeypatch: pytest.MonkeyPatch
+    protocol: str, ttl: float | None, buffer: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contacts = hunet.make_world("waypoint", 1, nodes=20, duration=1800.0)
     workload = hunet.make_workload(contacts, seed=1, messages=60, ttl=ttl)
-    expected = hunet.run(contacts, workload, protocol)
+    expected = hunet.run(contacts, workload, protocol, buffer=buffer)
+    assert bool(expected.summary["dropped_overflow"]) == (buffer == 10)
     monkeypatch.setattr("hunet.simulation.schedule._CHUNK", 64)
     monkeypatch.setattr(record, "ROOM", 50)
-    monkeypatch.setattr(record, "PIECE", 7)
-    found = hunet.run(contacts, workload, protocol)
+    for module in ("record", "copies", "summary"):
+        monkeypatch.setattr(f"hunet.simulation.{module}.PIECE", 7)
+    found = hunet.run(contacts, workload, protocol, buffer=buffer)
     for metric, value in expected.summary.items():
         # Times are summed up in another order.
         close = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
@@ -39,6 +49,7 @@ def test_a_large_record_leaves_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         kept.forwarded_messages.extend((2 * time + 1, 2 * time))
         kept.stored.extend((time, 1, 1))
         kept.stored_messages.append(2 * time)
+        kept.removed.extend((time, 1, 2 * time, 0))
         kept.spill()
     assert kept.in_files
     assert len(kept.forwarded_messages) == 2  # the last one came after the others had gone
@@ -49,3 +60,4 @@ def test_a_large_record_leaves_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         [1, 0, 3, 2, 5, 4],
     ]
     assert [column.tolist() for column in kept.stored_columns()] == [[0, 1, 2], [1, 1, 1], [0, 2, 4]]
+    assert [column.tolist() for column in kept.removed_columns()] == [[0, 1, 2], [1, 1, 1], [0, 2, 4], [0, 0, 0]]

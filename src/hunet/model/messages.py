@@ -123,8 +123,7 @@ class Catalogue:
         """A heap: when the living die."""
         self.next_expiry = inf
         """When the next one dies."""
-        self.expired: MessageSet = 0
-        """What has been found dead so far; :meth:`dead` brings it up to date."""
+        self._dead: MessageSet = 0
         self.absent: MessageSet = 0
         """Numbers of messages that are not here: spoken of, or skipped."""
 
@@ -171,9 +170,9 @@ class Catalogue:
         if now > self.next_expiry:
             expiries = self._expiries
             while expiries and expiries[0][0] < now:
-                self.expired |= 1 << heappop(expiries)[1]
+                self._dead |= 1 << heappop(expiries)[1]
             self.next_expiry = expiries[0][0] if expiries else inf
-        return self.expired
+        return self._dead
 
     def add(
         self,
@@ -224,7 +223,7 @@ class Catalogue:
         first = len(self._messages)
         while len(self._messages) < until:
             self._set_apart("")
-        self.expired |= (1 << len(self._messages)) - (1 << first)
+        self._dead |= (1 << len(self._messages)) - (1 << first)
 
     def _set_apart(self, id: str) -> Message:  # noqa: A002
         message = Message(len(self._messages), id, "", -1, 0.0, 0)
@@ -285,14 +284,14 @@ class DeviceCatalogue:
     hunet.model.errors.ProtocolError: message 0 has not been shown to this device: ...
     """
 
-    __slots__ = ("_alive", "_all", "_all_dead", "_by_topic", "_counted", "_dead", "_first", "_indexed", "shown")
+    __slots__ = ("_alive", "_all", "_by_topic", "_counted", "_dead", "_first", "_indexed", "_unchanged_until", "shown")
 
     def __init__(self, messages: Catalogue) -> None:
         self._all = messages
         self.shown: MessageSet = 0
-        self._all_dead: MessageSet = 0
-        """What had expired of all messages when ``_dead`` was computed; -1 if more has been shown since."""
         self._dead: MessageSet = 0
+        self._unchanged_until = inf
+        """Until when ``_dead`` is right; what is shown may have expired already."""
         self._indexed: MessageSet = 0
         """What is in ``_by_topic`` and ``_alive``, which are brought up to date when somebody asks."""
         self._by_topic: dict[Topic, MessageSet] = {}
@@ -304,7 +303,7 @@ class DeviceCatalogue:
     def show(self, messages: MessageSet) -> None:
         """For drivers: these messages are about to be shown to the device."""
         self.shown |= messages
-        self._all_dead = -1
+        self._unchanged_until = -inf
 
     def __len__(self) -> int:
         return self.shown.bit_count()
@@ -340,11 +339,9 @@ class DeviceCatalogue:
 
     def dead(self, now: float) -> MessageSet:
         """All messages that have expired by now."""
-        everything = self._all
-        dead = everything.dead(now) if now > everything.next_expiry else everything.expired
-        if dead != self._all_dead:
-            self._all_dead = dead
-            self._dead = dead & self.shown
+        if now > self._unchanged_until:
+            self._dead = self._all.dead(now) & self.shown
+            self._unchanged_until = self._all.next_expiry
         return self._dead
 
     def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:

@@ -8,7 +8,7 @@ here, and mean the same by a complete repetition.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,22 @@ def read_table(table: pa.Table) -> list[Row]:
         row["brokers"] = (row.get("role_time") or {}).get("broker")
         row["forwards"] = row["relayed"] / row["created"] if row.get("created") and "relayed" in row else None
     return rows
+
+
+def add_figures(rows: Iterable[Row], figures: Mapping[str, Callable[[Row], float | None]]) -> None:
+    """Add the papers' own figures to runs; None where a run has not what a figure is made of.
+
+    >>> rows = [{"observed": {"score": 3}}, {"observed": {}}]
+    >>> add_figures(rows, {"throughput": lambda row: row["observed"]["score"]})
+    >>> [row["throughput"] for row in rows]
+    [3, None]
+    """
+    for row in rows:
+        for name, figure in figures.items():
+            try:
+                row[name] = figure(row)
+            except (KeyError, TypeError, ValueError, ZeroDivisionError, FileNotFoundError):
+                row[name] = None
 
 
 def complete(rows: Iterable[Row]) -> list[Row]:

@@ -7,12 +7,12 @@ import logging
 from collections import deque
 from contextlib import contextmanager, suppress
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hunet.model import OutputError, matching_score, weighted_terms
-from hunet.node.publication import Group, Publication, Refused, stored_publication
+from hunet.node.publication import Opened, Publication, Refused, is_private, stored_publication
 from hunet.node.store import DamagedError
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Delivery(msgspec.Struct, frozen=True):
     delivered: float
     taken: bool = False
     """Whether an application has dealt with it."""
+    private: bool = False
+    """Whether it was sealed for a group."""
 
     @property
     def text(self) -> str:
@@ -60,10 +62,10 @@ class Subscription:
     that time.
     """
 
-    def __init__(self, deliveries: Deliveries, topic: str, group: Group | None, after: int, since: int) -> None:
+    def __init__(self, deliveries: Deliveries, topic: str, after: int, since: int) -> None:
         self.topic = topic
         self.since = since
-        self._deliveries, self._group = deliveries, group
+        self._deliveries = deliveries
         self._last, self._offered = after, 0
         self._ready: deque[Pending] = deque()
         self._news = asyncio.Event()
@@ -90,7 +92,7 @@ class Subscription:
                 break
             pending = self._ready.popleft()
             self._last = pending.number
-            delivery = self._deliveries.delivery(pending, self._group, self.topic)
+            delivery = self._deliveries.delivery(pending, self.topic)
             if delivery is not None:
                 self._offered = pending.number
                 return delivery
@@ -127,12 +129,11 @@ class Deliveries:
         self._driver = driver
         self.wake()
 
-    def listen(self, topic: str | Group, after: int, since: int | None) -> Subscription:
-        """Messages on a topic; those up to number ``after`` count as taken."""
-        name, group = (topic.topic, topic) if isinstance(topic, Group) else (topic, None)
-        subscription = Subscription(self, name, group, after, self._store.takes if since is None else since)
+    def listen(self, topic: str, after: int, since: int | None) -> Subscription:
+        """Messages on a topic, or of a group by its label; those up to number ``after`` count as taken."""
+        subscription = Subscription(self, topic, after, self._store.takes if since is None else since)
         for earlier in list(takewhile(lambda waiting: waiting.number <= after, self._store.waiting())):
-            if matching_score(name, earlier.topic):
+            if matching_score(topic, earlier.topic):
                 self.take(earlier.number)
         self._subscriptions.append(subscription)
         return subscription
@@ -183,17 +184,17 @@ class Deliveries:
         """The next deliveries for a subscription, and others if it weighs terms."""
         return self._store.next_deliveries(number, since, None if weighted_terms(topic) else topic, _AT_ONCE)
 
-    def delivery(self, pending: Pending, group: Group | None, topic: str) -> Delivery | None:
+    def delivery(self, pending: Pending, topic: str) -> Delivery | None:
         """What a subscription to a topic gets; None if it is not for it. What cannot be read counts as taken."""
         if not matching_score(topic, pending.topic):
             return None
-        delivery = self._delivery(pending, group)
+        delivery = self._delivery(pending)
         if delivery is None:
             self.take(pending.number)
         return delivery
 
     def by_number(self, above: int, below: int, most: int, newest: bool) -> Iterator[Delivery]:
-        """Deliveries by number, also those that were taken; those of a private topic stay sealed."""
+        """Deliveries by number, also those that were taken."""
         for pending, taken in self._store.deliveries(above, below, most, newest):
             delivery = self._delivery(pending, taken=taken)
             if delivery is not None:
@@ -208,22 +209,22 @@ class Deliveries:
         self._driver.count("damaged")
         return None
 
-    def _delivery(self, pending: Pending, group: Group | None = None, taken: bool = False) -> Delivery | None:
+    def _delivery(self, pending: Pending, taken: bool = False) -> Delivery | None:
         """What the application gets; None if it cannot be read."""
         publication = self.read(pending.message)
         if publication is None:
             return None
-        opened: Any = publication
-        if group is not None:
+        topic, opened = publication.topic, Opened(publication.content, publication.content_type)
+        if is_private(topic) and self._driver.private is not None:
             try:
-                opened = group.open(publication)
+                topic, opened = self._driver.private.open(publication)
             except Refused as refused:
                 self._driver.count(f"refused: {refused.reason}")
                 return None
         return Delivery(
             pending.number,
             publication.id,
-            group.name if group else publication.topic,
+            topic,
             publication.author,
             publication.created,
             opened.content,
@@ -231,4 +232,5 @@ class Deliveries:
             pending.hops,
             pending.at,
             taken,
+            is_private(publication.topic),
         )

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from hunet.model import Message, MessageSet, Node, OutputError, matching_score, members, without
 from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
-from hunet.node.publication import PublicationLimits
+from hunet.node.publication import PublicationLimits, is_private
 from hunet.node.state import read_state, write_state
 from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    from hunet.node.private import Private
     from hunet.node.store import Store
     from hunet.protocols.contract import Data, Driver, Protocol
 
@@ -45,6 +46,10 @@ class Delivered(NamedTuple):
     """A message is the application's to take, and on the disk."""
 
     message: Message
+
+
+class PrivateArrived(NamedTuple):
+    """Something has come on a private topic, and is on the disk; it may call for an answer."""
 
 
 class RoleChanged(NamedTuple):
@@ -76,6 +81,10 @@ class Device:
         self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
+        self.private: Private | None = None
+        """Who takes what comes on private topics."""
+        self.is_hidden: Callable[[str], bool] = lambda author: False  # noqa: ARG005
+        """Of which authors the application gets nothing."""
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
         self.stale = False
@@ -90,7 +99,7 @@ class Device:
         self._order = count()
         self._durable = False
         """Whether somebody relies on what the event in progress has changed."""
-        self._happened: list[Delivered | RoleChanged] = []
+        self._happened: list[Delivered | PrivateArrived | RoleChanged] = []
         self._writable = True
 
     # Starting -------------------------------------------------------------------------------------------------------
@@ -244,11 +253,27 @@ class Device:
     # Actions of the contract ------------------------------------------------------------------------------------------
 
     def deliver(self, message: Message, hops: int) -> None:
-        if self.store.deliver(message.number, message.topic, hops, self.now):
+        topic = self._label_of(message)
+        if topic is not None and self.store.deliver(message.number, topic, hops, self.now):
             self.holdings.wait(message.number)
             self.count("delivered")
             self._happened.append(Delivered(message))
             self._durable = True
+
+    def _label_of(self, message: Message) -> str | None:
+        """Under which topic a message is delivered; None if the application does not get it."""
+        author = self.holdings.names[message.publisher]
+        if self.is_hidden(author):
+            self.count("refused: blocked")
+            return None
+        if self.private is None or not is_private(message.topic):
+            return message.topic
+        encoded = self.holdings.arriving.get(message.number) or self.store.content(message.number)
+        if encoded is None:
+            return None
+        self._durable = True
+        self._happened.append(PrivateArrived())
+        return self.private.arrived(author, encoded, self.now)
 
     def set_timer(self, tag: str, at: float) -> None:
         number = next(self._order)

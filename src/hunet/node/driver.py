@@ -13,9 +13,9 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Message, Node, OutputError, PeerError, Topic, matching_score, members
+from hunet.model import Message, MessageSet, Node, OutputError, PeerError, Topic, matching_score, members
 from hunet.node import wire
-from hunet.node.device import NEVER, Delivered, Device, RoleChanged
+from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged
 from hunet.node.link import Link
 from hunet.node.packets import Packets
 from hunet.node.rate_limits import has_more_items
@@ -60,13 +60,27 @@ class LinkReady(NamedTuple):
     device: str
 
 
+class Handed(NamedTuple):
+    """A neighbour has taken messages, and has them on its disk."""
+
+    device: str
+    messages: MessageSet
+
+
+class AnnouncementsHeard(NamedTuple):
+    """A neighbour tells of keys to which messages to people can be sealed; nothing of it is checked."""
+
+    device: str
+    announcements: list[Any]
+
+
 class ReceiptsHeard(NamedTuple):
     """A neighbour passes receipts of messages on, each with the message and its author."""
 
     receipts: list[tuple[Receipt, Message, str]]
 
 
-Output = Frame | LinkReady | ReceiptsHeard | Delivered | RoleChanged
+Output = Frame | LinkReady | Handed | AnnouncementsHeard | ReceiptsHeard | Delivered | PrivateArrived | RoleChanged
 
 
 class LiveDriver(Device):
@@ -121,11 +135,10 @@ class LiveDriver(Device):
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            if publication.author == self.device:
+            giver = None if brought else self.holdings.node  # others' count towards the quotas, as their authors'
+            if giver is not None:
                 self.holdings.check_room(len(encoded))
-            message = self.holdings.add(
-                publication, len(encoded)
-            )  # others' count towards the quotas, as their authors'
+            message = self.holdings.add(publication, len(encoded), giver)
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
@@ -152,6 +165,14 @@ class LiveDriver(Device):
                 self.protocol.unsubscribe(topic, self.now)
                 self.weigh_again()
                 self._durable = True
+
+    def hide(self, author: str) -> None:
+        """The application gets nothing of an author any more, nor what is waiting or was shown."""
+        with self._event():
+            for number, name in self.holdings.names.items():
+                if name == author:
+                    self.store.forget_deliveries_of(number)
+            self._durable = True
 
     def take(self, delivery: int) -> None:
         """The application has taken a delivery; once that is committed it never comes again.
@@ -214,6 +235,8 @@ class LiveDriver(Device):
         match said:
             case {"t": "receipts", "receipts": list(receipts)}:
                 self._output.append(ReceiptsHeard(self._read_receipts(receipts)))
+            case {"t": "announcements", "announcements": list(announcements)}:
+                self._output.append(AnnouncementsHeard(link.device, announcements))
             case {"t": "greet", "contact": int(contact)} if contact == link.contact + 1 and link.greeted:
                 self._end_contact(link)
                 self._hear_of_contact(self._begin_contact(link.device, contact), said)
@@ -374,6 +397,8 @@ class LiveDriver(Device):
         link.awake[False] = awake
         self.protocol.sent(link.node, packet, taken, self.now)
         self.count("sent" if taken else "not taken", packet.messages.bit_count())
+        if taken:
+            self._output.append(Handed(link.device, packet.messages))
         if awake:
             self._pass_turn(link)
         else:

@@ -15,7 +15,7 @@ publish      topic, text, ttl        the id of the publication
 subscribe    topic
 unsubscribe  topic
 status                               what :meth:`Node.status` says
-events                               what the protocol was shown (:class:`~hunet.protocols.contract.Logged`)
+events                               what the protocol was shown (:class:`~hunet.protocols.watcher.Logged`)
 ===========  ======================  ==================================================================================
 """
 
@@ -169,6 +169,7 @@ class _Device:
             neighbours=_LIMITS,
             again=inf,
             recorder=self._recorder,
+            direct=False,
         )
 
     def _way(self, setting: Setting) -> dict[str, Any]:

@@ -23,7 +23,6 @@ down the number of the delivery that it dealt with last, and starts again ``afte
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import time
@@ -36,19 +35,24 @@ from typing import TYPE_CHECKING, Any, Self
 from hunet.model import ConfigurationError, Message, OutputError, Parameters, matching_score
 from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
-from hunet.node.device import Delivered, RoleChanged
+from hunet.node.device import Delivered, PrivateArrived, RoleChanged
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
-from hunet.node.driver import AGAIN, Frame, LinkReady, LiveDriver, ReceiptsHeard
+from hunet.node.driver import AGAIN, AnnouncementsHeard, Frame, Handed, LinkReady, LiveDriver, ReceiptsHeard
 from hunet.node.encounters import EncounterLog
+from hunet.node.folder import locked
+from hunet.node.groups import label_of
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
 from hunet.node.parameters import live_parameters
-from hunet.node.publication import Group, Publication, PublicationLimits
+from hunet.node.people import People
+from hunet.node.private import Private
+from hunet.node.publication import Group, Publication, PublicationLimits, is_private
 from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
+from hunet.node.vault import Vault
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
@@ -69,7 +73,7 @@ _ENOUGH = 8 << 20
 """On a disk that was full, nothing is taken from neighbours until so many bytes are free."""
 
 
-class Node:
+class Node(People):
     """A device; ``async with Node(folder) as node`` runs it.
 
     ``protocol`` is one of ``hunet protocols``, with its ``parameters``; a record of them is used as it is, limits of
@@ -80,7 +84,8 @@ class Node:
     "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in one real second. With ``receipts``
     the device tells authors who ask that it has got their publications; they learn how many have, not who. Systems
     that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is given the protocol and
-    puts a watcher before it.
+    puts a watcher before it. A node that is not ``direct`` can neither write to people nor be written to. With a
+    ``passphrase`` its folder is encrypted (extra ``hunet[sealed]``).
     """
 
     def __init__(
@@ -105,6 +110,8 @@ class Node:
         again: float = AGAIN,
         receipts: bool = False,
         recorder: Callable[[Protocol], Protocol] | None = None,
+        direct: bool = True,
+        passphrase: str | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
@@ -128,6 +135,7 @@ class Node:
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
         self._again, self._recorder, self._gives_receipts = again, recorder, receipts
+        self._direct, self._passphrase = direct, passphrase
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
@@ -144,9 +152,10 @@ class Node:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            stack.enter_context(_only_one(self.folder))
-            self.identity = Identity.load_or_create(self.folder / "key.pem")
-            self.book = AddressBook(self.folder / "known.json")
+            stack.enter_context(locked(self.folder))
+            self._vault = Vault.open(self.folder, self._passphrase)
+            self.identity = Identity.load_or_create(self.folder / "key.pem", self._vault)
+            self.book = AddressBook(self.folder / "known.json", self._vault)
             self._failed = asyncio.get_running_loop().create_future()
             self._load()
             stack.callback(self._close_store)
@@ -183,13 +192,13 @@ class Node:
             _log.warning("%s", error)
 
     def _load(self) -> None:
-        path = self.folder / "hunet.db"
-        self._store, problem = open_store(path)
+        path, key = self.folder / "hunet.db", self._vault.key if self._vault else None
+        self._store, problem = open_store(path, key)
         try:
             self._driver = self._make_driver()
         except DamagedError:
             self._store.abandon()
-            self._store, problem = open_store(path)
+            self._store, problem = open_store(path, key)
             self._driver = self._make_driver()
         if problem:
             _log.warning("%s", problem)
@@ -197,8 +206,15 @@ class Node:
         self._encounters = EncounterLog(self._store, self.identity, self._how_noted, self._trial)
         self._receipts = ReceiptBook(self._store, self.identity)
         with self._room_or_not():
+            self._look_after_people()
             self._store.commit()
         self._carry_out()
+
+    def _look_after_people(self) -> None:
+        self._driver.is_hidden = self.book.blocked
+        self._private = Private(self._driver, self.identity, self.book, self._publish, self._direct)
+        self._private.refresh(self._clock())
+        self._private.settle(self._clock())
 
     @contextmanager
     def _room_or_not(self) -> Iterator[None]:
@@ -280,6 +296,7 @@ class Node:
                     if now - cleaned >= _CLEAN_EVERY:
                         cleaned = now
                         self._driver.clean()
+                        self.renew_keys()
         except Exception as error:  # a damaged disk, or a mistake in a protocol: say so, do not limp on
             self._fail(error)
 
@@ -292,6 +309,7 @@ class Node:
         self._driver = self._make_driver()
         self._driver.full = full or self._driver.full
         self._deliveries.go_on_with(self._driver)
+        self._look_after_people()
         self._carry_out()
 
     def _look_at_clocks(self) -> None:
@@ -337,17 +355,24 @@ class Node:
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
         said = content.encode() if isinstance(content, str) else content
-        wall = self._wall()
-        created = wall if is_set(wall) else self._clock()
-        about: dict[str, Any] = {"created": created, "ttl": ttl, "content_type": kind, "receipts": receipts}
+        about: dict[str, Any] = {"created": self._date(), "ttl": ttl, "content_type": kind, "receipts": receipts}
         if isinstance(topic, Group):
             publication = topic.seal(self.identity, said, **about, limits=self._limits)
         else:
             publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
+        self._publish(publication)
+        return publication
+
+    def _date(self) -> float:
+        """The time of what is published now."""
+        wall = self._wall()
+        return wall if is_set(wall) else self._clock()
+
+    def _publish(self, publication: Publication) -> None:
+        """Carry a publication of this device's own."""
         self._driver.publish(publication)  # if this cannot be written nothing has happened
         self._carry_out()
         self._alarm.set()
-        return publication
 
     async def bring(self, publication: Publication) -> bool:
         """Carry a publication that came another way than over a link, in a bundle say; whether it is new here.
@@ -369,28 +394,33 @@ class Node:
         when they began; ``since`` an earlier subscription, its ``since`` says when that was.
         """
         self._check_running()
-        name = topic.topic if isinstance(topic, Group) else topic
-        if not name:
-            raise ConfigurationError("a subscription needs a topic")
-        matching_score(name, "")  # weights that cannot be are refused here
+        if isinstance(topic, Group):
+            self.join(topic)
+            return self.listen(topic, after, since)
+        if not topic or is_private(topic):
+            raise ConfigurationError("a subscription needs a topic, which does not begin with '~'")
+        matching_score(topic, "")  # weights that cannot be are refused here
         with self._watched():
-            self._driver.subscribe(name)
+            self._driver.subscribe(topic)
         return self.listen(topic, after, since)
 
     def listen(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
-        """Messages on a topic that is followed already; none come on one that is not."""
+        """Messages on a topic that is followed already, or of a group; none come on one that is not."""
         self._check_running()
-        return self._deliveries.listen(topic, after, since)
+        return self._deliveries.listen(label_of(topic.name) if isinstance(topic, Group) else topic, after, since)
 
     async def unsubscribe(self, topic: str | Group) -> None:
-        """Follow a topic no longer."""
+        """Follow a topic no longer, or leave a group."""
         self._check_running()
+        if isinstance(topic, Group):
+            self.leave(topic.name)
+            return
         with self._watched():
-            self._driver.unsubscribe(topic.topic if isinstance(topic, Group) else topic)
+            self._driver.unsubscribe(topic)
 
     def subscriptions(self) -> list[str]:
-        """The topics that this device follows."""
-        return self._store.subscriptions()
+        """The topics that this device follows; its groups are in :meth:`groups`."""
+        return [topic for topic in self._store.subscriptions() if not is_private(topic)]
 
     def receipts(self, publication: str) -> int:
         """How many subscribers have a publication, as far as this node has heard."""
@@ -401,12 +431,15 @@ class Node:
         device = self.book.find(whom)
         self.book.name(device, petname)
         self._driver.weigh_again()
+        with self._watched():
+            self._private.settle(self._date())  # who is known is told that their messages have come
         return device
 
     async def block(self, whom: str) -> str:
-        """Have nothing more to do with a device; gives its key."""
+        """Have nothing more to do with a device, and show nothing of its author's; gives its key."""
         device = self.book.find(whom)
         self.book.block(device)
+        self._driver.hide(device)
         await self._neighbourhood.drop(device, "blocked")
         return device
 
@@ -477,7 +510,7 @@ class Node:
     ) -> Iterator[Delivery]:
         """Deliveries by number, also those that were taken, for as long as the device has them.
 
-        Those of a private topic stay sealed: only who subscribes with its key can read them.
+        Those of a group can be read as long as this device belongs to it.
         """
         return self._deliveries.by_number(above, below, most, newest)
 
@@ -501,7 +534,7 @@ class Node:
 
     @contextmanager
     def watched_by(self, watcher: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
-        """Tell somebody, at once, of deliveries ("delivery"), links ("link up", "link down") and a new "role"."""
+        """Tell somebody, at once, of a "delivery", "direct" messages, "link up", "link down", and a new "role"."""
         self._watchers.append(watcher)
         try:
             yield
@@ -526,6 +559,15 @@ class Node:
                     self._send(device, data)
                 case LinkReady(device):
                     self._give_receipts(device)
+                    self._give_announcements(device)
+                case Handed(device, messages):
+                    self._handed(device, messages)
+                case AnnouncementsHeard(device, announcements):
+                    if self._private.hear(device, announcements, self._date()):
+                        self._tell_announcements()
+                case PrivateArrived():
+                    self._private.settle(self._date())
+                    self._tell("direct", device=None)
                 case ReceiptsHeard(receipts):
                     if self._receipts.add(receipts):
                         self._spread_receipts()
@@ -609,6 +651,7 @@ class Node:
         self._queues.pop(device, None)
         self._senders.pop(device).cancel()
         self._encounters.end(device, self._clock())
+        self._private.announcements.forget(device)
         with self._watched():
             self._driver.link_down(device)
         self._tell("link down", device=device, reason=reason)
@@ -634,22 +677,6 @@ class Node:
             raise
         finally:
             self._alarm.set()
-
-
-@contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
-    """Keep a second node out of a folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigurationError(f"{folder}: a node runs here already; give this one another folder") from None
-        yield
 
 
 def _about_clock(skew: float) -> str:

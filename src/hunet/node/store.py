@@ -21,9 +21,11 @@ import sqlite3
 import time
 import zlib
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import OutputError
+from hunet.node.folder import make_private
+from hunet.node.vault import connect, database_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +57,22 @@ _TABLES = {
     "encounters": "number INTEGER PRIMARY KEY, device TEXT NOT NULL, began REAL NOT NULL, ended REAL",
     "signals": "encounter INTEGER PRIMARY KEY, radio TEXT NOT NULL, weakest INTEGER, strongest INTEGER",
     "counters": "name TEXT PRIMARY KEY, value INTEGER NOT NULL",
+    "prekeys": "public BLOB PRIMARY KEY, private BLOB NOT NULL, since REAL NOT NULL, until REAL NOT NULL",
+    "announcements": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT UNIQUE NOT NULL, since REAL NOT NULL, "
+        "until REAL NOT NULL, giver TEXT NOT NULL, encoded BLOB UNIQUE NOT NULL"
+    ),
+    "letters": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, own INTEGER NOT NULL, id BLOB NOT NULL, "
+        "clock INTEGER NOT NULL, sent REAL NOT NULL, at REAL NOT NULL, expires REAL NOT NULL, kind TEXT NOT NULL, "
+        "content BLOB NOT NULL, publication TEXT, arrived REAL, done INTEGER NOT NULL DEFAULT 0, "
+        "UNIQUE (device, own, id)"
+    ),
+    "carriers": "publication TEXT NOT NULL, device TEXT NOT NULL, UNIQUE (publication, device)",
+    "group_keys": (
+        "name TEXT NOT NULL, epoch INTEGER NOT NULL, key BLOB UNIQUE NOT NULL, until REAL, UNIQUE (name, epoch, key)"
+    ),
+    "group_members": "name TEXT NOT NULL, device TEXT NOT NULL, removed INTEGER NOT NULL, UNIQUE (name, device)",
 }
 _ENCOUNTERS = (
     "SELECT device, began, ended, coalesce(radio, 'ip'), weakest, strongest "
@@ -106,10 +124,14 @@ class Encounter(NamedTuple):
 class Store:
     """One device's memory. Writing collects in a transaction; :meth:`commit` ends it."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path | None = None, key: bytes | None = None) -> None:
+        self.path, self._key = path, key
+        self._errors = database_errors(key)
         self._name = "the store in memory" if path is None else str(path)
-        self._sqlite = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
+        if path is not None:
+            make_private(path)
+        with self._clear_errors():
+            self._sqlite = connect(":memory:" if path is None else path, key)
         try:
             self._prepare()
         except OutputError:
@@ -296,6 +318,10 @@ class Store:
         row = self._row("SELECT max(number) FROM deliveries")
         return int(row[0]) if row and row[0] is not None else 0
 
+    def forget_deliveries_of(self, author: int) -> None:
+        """What an author wrote was never delivered."""
+        self._write("DELETE FROM deliveries WHERE message IN (SELECT number FROM messages WHERE author = ?)", author)
+
     def is_waiting(self, message: int) -> bool:
         """Whether the application is still to take a message."""
         return self._row("SELECT 1 FROM deliveries WHERE message = ? AND NOT taken", message) is not None
@@ -421,6 +447,25 @@ class Store:
         pages, size = self._row("PRAGMA page_count"), self._row("PRAGMA page_size")
         return int(pages[0]) * int(size[0]) if pages and size else 0
 
+    def execute(self, sql: str, *values: object) -> int:
+        """Write to a table that another module looks after; how many rows it concerned."""
+        return self._write(sql, *values).rowcount
+
+    def select(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """Read from one."""
+        return list(self._rows(sql, *values))
+
+    def erase(self, sql: str, *values: object) -> None:
+        """Delete secrets: on the disk when this returns, and overwritten there, in the write-ahead log too."""
+        with self._clear_errors():
+            self.commit()
+            self._sqlite.execute("PRAGMA secure_delete = ON")
+            try:
+                self._sqlite.execute(sql, values)
+                self._sqlite.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                self._sqlite.execute("PRAGMA secure_delete = OFF")
+
     def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
         with self._clear_errors():
             if not self._sqlite.in_transaction:
@@ -440,10 +485,10 @@ class Store:
     def _clear_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except self._errors as error:
             if _is_damage(error):
                 if self.path is not None:
-                    _mark(self.path).touch()
+                    make_private(_mark(self.path))
                 raise DamagedError(self._name, error) from None
             self.rollback()
             said = str(error)
@@ -464,24 +509,24 @@ def _mark(path: Path) -> Path:
     return path.with_name(path.name + ".damaged")
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
     codes = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
-def open_store(path: Path) -> tuple[Store, str]:
+def open_store(path: Path, key: bytes | None = None) -> tuple[Store, str]:
     """The store in a file, and what there is to say: if the file was damaged, what was salvaged and what was lost."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     mark = _mark(path)
     if not mark.exists():
         with suppress(DamagedError):
-            return _open(path), ""
+            return _open(path, key), ""
     aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     for ending in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
-    store = Store(path)
-    saved, lost = _salvage(aside, store)
+    store = Store(path, key)
+    saved, lost = _salvage(aside, store, key)
     mark.unlink()
     problem = (
         f"{path}: was damaged; {saved} rows were salvaged, tables not wholly readable: {', '.join(lost) or 'none'}"
@@ -489,18 +534,18 @@ def open_store(path: Path) -> tuple[Store, str]:
     return store, f"{problem}; the old file is kept as {aside.name}"
 
 
-def _open(path: Path) -> Store:
+def _open(path: Path, key: bytes | None) -> Store:
     """The store in a file. To open one takes some room, which a reserve gives back if the disk is full."""
     reserve = path.with_name("reserve")
     try:
-        store = Store(path)
+        store = Store(path, key)
     except DamagedError:
         raise
     except OutputError:
         if not reserve.exists():
             raise
         reserve.unlink()
-        return Store(path)
+        return Store(path, key)
     with suppress(OSError):
         if not reserve.exists():
             reserve.touch(mode=0o600)
@@ -508,20 +553,20 @@ def _open(path: Path) -> Store:
     return store
 
 
-def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
+def _salvage(old: Path, new: Store, key: bytes | None = None) -> tuple[int, list[str]]:
     """Copy what can be read, from both ends of each table."""
     saved, lost = 0, []
     try:
-        source = sqlite3.connect(old)
-    except sqlite3.Error:
+        source = connect(old, key)
+    except database_errors(key):
         return 0, list(_TABLES)
     with closing(source):
-        with suppress(sqlite3.Error):
+        with suppress(*database_errors(key)):
             source.execute("PRAGMA writable_schema = ON")  # or SQLite reads nothing of a file that was cut off
         for table in _TABLES:
-            whole, rows = _readable(source, table)
+            whole, rows = _readable(source, table, database_errors(key))
             for row in rows:
-                with suppress(sqlite3.Error, OutputError):
+                with suppress(OutputError):
                     new._write(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
                     saved += 1
             if not whole:
@@ -530,10 +575,12 @@ def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
     return saved, lost
 
 
-def _readable(source: sqlite3.Connection, table: str) -> tuple[bool, list[tuple]]:  # type: ignore[type-arg]
+def _readable(
+    source: sqlite3.Connection, table: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+) -> tuple[bool, list[tuple]]:  # type: ignore[type-arg]
     rows: dict[int, tuple] = {}  # type: ignore[type-arg]
     for order in ("ASC", "DESC"):
-        with suppress(sqlite3.Error):
+        with suppress(*errors):
             for rowid, *row in source.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid {order}"):
                 if rowid in rows:
                     break

@@ -157,8 +157,12 @@ class Study:
     """Without the number of repetitions: more of them continue the same study."""
 
     def __repr__(self) -> str:
-        names = ", ".join(dict.fromkeys(point.protocol for point in self.points))
-        return f"Study({len(self.points)} points, {len(self.seeds)} repetitions: {names})"
+        return f"Study({len(self.points)} points, {len(self.seeds)} repetitions: {', '.join(self.protocols)})"
+
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols, or analyses, in the order of the grid."""
+        return list(dict.fromkeys(point.protocol for point in self.points))
 
     def first(self, repetitions: int) -> Study:
         """The same study with less repetitions."""

@@ -3,8 +3,9 @@
 ``runs/protocol=NAME/KEY.parquet`` has one row a run (table ``RUNS``), which any tool reads as one partitioned data
 set. ``failed/protocol=NAME/KEY.parquet`` has the same for a run that failed, until it is tried again and does not.
 ``summary.parquet`` and ``summary.csv`` have one row a grid point: its values, how many runs, and for each metric
-the mean over the repetitions and half the width of its 95 % confidence interval by Student's t. Sums are exact, so
-that the bytes depend on the results alone.
+the mean over the repetitions and half the width of its 95 % confidence interval by Student's t; after the metrics of
+all systems come the figures that the papers of the study's systems report (``hunet.systems.figures_of``). Sums are
+exact, so that the bytes depend on the results alone.
 
 At a URI the same tables are there as Spark writes them: files of many rows, added every some seconds.
 """
@@ -22,10 +23,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hunet.model.errors import ConfigurationError
 from hunet.model.files import file_in_place, folder_in_place
 from hunet.model.intervals import Interval
-from hunet.model.run_files import Row, read_runs, read_table
+from hunet.model.run_files import Row, add_figures, read_runs, read_table
 from hunet.pipeline.storage import Storage, is_uri, join, read_json, refuse_foreign, write_json
 from hunet.pipeline.study_plan import Run, Study
 from hunet.pipeline.study_values import canonical
+from hunet.systems import figures_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -142,9 +144,12 @@ class LocalResults:
         import pyarrow.parquet as pq
 
         by_point: dict[int, list[Row]] = {}
+        own = figures_of(study.protocols)
         for row in load_runs(self._folder, study):
-            by_point.setdefault(row["point"], []).append(row)
-        table = _summary(study, {point: _figures(rows) for point, rows in by_point.items()})
+            by_point.setdefault(row["point"], []).append({**row, "folder": self._folder})
+        for rows in by_point.values():
+            add_figures(rows, own)
+        table = _summary(study, {point: _figures(rows, own) for point, rows in by_point.items()})
         with file_in_place(self._folder / "summary.parquet") as place:
             pq.write_table(table, place)
         text = io.StringIO()
@@ -216,7 +221,7 @@ class _SparkResults:
         runs = runs_of(self._spark, self._folder)
         assert runs is not None
         known = self._spark.createDataFrame([(run.key,) for run in study.runs()], "key string")
-        rows = summary_of(runs.join(known, "key", "left_semi")).toArrow().to_pylist()
+        rows = summary_of(runs.join(known, "key", "left_semi"), study.protocols).toArrow().to_pylist()
         table = _summary(study, {row.pop("point"): row for row in rows})
         # Spark's CSV knows no column without a type, such as the interval of a single run.
         typed = [field.with_type(pa.float64()) if pa.types.is_null(field.type) else field for field in table.schema]
@@ -261,33 +266,43 @@ def runs_of(spark: SparkSession, folder: Path | str) -> DataFrame | None:
     return found
 
 
-def summary_of(runs: DataFrame) -> DataFrame:
-    """For each ``point`` how many ``runs`` are complete and ``failed``, and mean and interval of each metric."""
-    figures = "".join(f", `{name}_mean` double, `{name}_ci95` double" for name in (*metrics(), "brokers"))
+def summary_of(runs: DataFrame, protocols: Iterable[str] = ()) -> DataFrame:
+    """For each ``point`` how many ``runs`` are complete and ``failed``, and mean and interval of each metric.
+
+    With the papers' own figures of the systems of some protocols, where a run's row is enough for them.
+    """
+    chosen = sorted(protocols)
+    schema = "".join(f", `{name}_mean` double, `{name}_ci95` double" for name in _columns(figures_of(chosen)))
 
     def summarise(table: pa.Table) -> pa.Table:
         import pyarrow as pa
 
-        rows = read_table(table)
-        return pa.Table.from_pylist([{"point": rows[0]["point"], **_figures(rows)}], _figures_schema())
+        rows, own = read_table(table), figures_of(chosen)
+        add_figures(rows, own)
+        return pa.Table.from_pylist([{"point": rows[0]["point"], **_figures(rows, own)}], _figures_schema(own))
 
-    return runs.groupBy("point").applyInArrow(summarise, f"point int, runs int, failed int{figures}")
+    return runs.groupBy("point").applyInArrow(summarise, f"point int, runs int, failed int{schema}")
 
 
-def _figures_schema() -> pa.Schema:
+def _columns(own: Iterable[str]) -> list[str]:
+    """What is summed up: the metrics, and the papers' own figures."""
+    return [*metrics(), "brokers", *own]
+
+
+def _figures_schema(own: Iterable[str]) -> pa.Schema:
     import pyarrow as pa
 
-    names = [f"{name}_{kind}" for name in (*metrics(), "brokers") for kind in ("mean", "ci95")]
+    names = [f"{name}_{kind}" for name in _columns(own) for kind in ("mean", "ci95")]
     whole = [(name, pa.int32()) for name in ("point", "runs", "failed")]
     return pa.schema([*whole, *((name, pa.float64()) for name in names)])
 
 
-def _figures(rows: Iterable[Row]) -> Row:
+def _figures(rows: Iterable[Row], own: Iterable[str]) -> Row:
     """What the summary says of the runs of one grid point."""
     rows = list(rows)
     done = [row for row in rows if row["error"] is None]
     said: Row = {"runs": len(done), "failed": len(rows) - len(done)}
-    for metric in (*metrics(), "brokers"):
+    for metric in _columns(own):
         found = Interval.of(row[metric] for row in done)
         said |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
     return said
@@ -298,7 +313,7 @@ def _summary(study: Study, figures: dict[int, Row]) -> pa.Table:
     import pyarrow as pa
 
     axes = sorted({name for point in study.points for name in point.axes} - {"contacts"})
-    none = _figures(())
+    none = _figures((), figures_of(study.protocols))
     rows = [
         {"point": point.number, "contacts": point.source.label, "protocol": point.protocol}
         | {name: point.axes.get(name) for name in axes}

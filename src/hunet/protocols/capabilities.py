@@ -12,9 +12,11 @@ method names are taken: a protocol that has a method ``settled`` is told when li
 | `OutOfBand` | `receive_out_of_band` | drivers whose protocol calls `send_out_of_band` |
 | `Checks` | `check` | live nodes, whose packets come from strangers |
 | `Surrenders` | `surrender` | simulations with storage, live nodes with quotas |
+| `Delivers` | `has_for` | simulations of devices with one radio (`links.radio = "one"`) |
 | `Explains` | `demand` | the page of a live node |
 | `FindsCommunity` | `circle` | the page of a live node |
 | `Counts` | `observations` | studies |
+| `Repeats` | `is_silent`, `say_again` | simulations without loss |
 
 A class attribute ``exchanges_once = True`` says that what comes up while a contact lasts has to wait for the next one
 (:func:`exchanges_once`).
@@ -27,11 +29,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, runtime_checkable
 from typing import Protocol as StructuralType
 
 from hunet.model import Message, MessageSet, Node, NodeSet, Topic
-from hunet.protocols.contract import Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Driver, Packet, Protocol
 
 __all__ = [
     "Checks",
     "Counts",
+    "Delivers",
     "Demand",
     "Experiment",
     "Explains",
@@ -40,6 +43,8 @@ __all__ = [
     "OutOfBandDriver",
     "Prepares",
     "PreparesLive",
+    "RepeatingDriver",
+    "Repeats",
     "Settles",
     "Surrenders",
     "Trains",
@@ -151,6 +156,15 @@ class Surrenders(StructuralType):
         ...
 
 
+@runtime_checkable
+class Delivers(StructuralType):
+    """Knows what its neighbours want themselves; a ``Router`` does."""
+
+    def has_for(self, peer: Node, now: float) -> bool:
+        """Whether the next packet for a neighbour is a delivery."""
+        ...
+
+
 class Demand(NamedTuple):
     """What a device knows of who wants a message: of some who they are, of others only that it meets such people."""
 
@@ -183,6 +197,38 @@ class Counts(StructuralType):
 
     def observations(self, now: float) -> dict[str, float]:
         """What this device has counted by the end of a run; summed over devices by name."""
+        ...
+
+
+@runtime_checkable
+class Repeats(StructuralType):
+    """Leaves out what it would say again and again, if its driver is a :class:`RepeatingDriver` that ``repeats``."""
+
+    def is_silent(self) -> bool:
+        """Whether it leaves something out now."""
+        ...
+
+    def say_again(self, now: float) -> Control | None:
+        """What this device would have broadcast last before now, if it is silent; the driver is told how often."""
+        ...
+
+
+class RepeatingDriver(Driver, StructuralType):
+    """A driver that knows, as a simulator does, what devices would say that say the same again and again."""
+
+    repeats: bool
+    """Whether a device may leave that out."""
+
+    def repeated(self, packet: Control, times: int) -> None:
+        """Note for observers: this device would have broadcast a packet of this size so many times."""
+        ...
+
+    def is_silent(self, peer: Node) -> bool:
+        """Whether a neighbour has left out what it would have said last, or may do so."""
+        ...
+
+    def last_said(self, peer: Node) -> Control | None:
+        """What that is."""
         ...
 
 

@@ -146,6 +146,11 @@ class Carrier(Protocol):
             self.interests[peer] = packet.topics
             if peer in self.known:  # it wants something new; at the greeting, what it has seen comes next
                 self.driver.wake(peer)
+        else:
+            self.receive_other(peer, packet)
+
+    def receive_other(self, peer: Node, packet: Packet) -> None:
+        """A control packet has arrived that not all carriers know."""
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         known = self.known.get(peer)

@@ -67,19 +67,21 @@ class Router(Carrier):
         kept = super().keeps(messages, packet)
         return kept if self.parameters.subscribers_carry else without(kept, self.wanted(self.topics))
 
-    def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, Dropped):
-            if peer in self.known:
-                self.known[peer] = without(self.known[peer], packet.messages)
-                self.driver.wake(peer)
-        else:
-            super().receive(peer, packet, now)
+    def receive_other(self, peer: Node, packet: Packet) -> None:
+        if isinstance(packet, Dropped) and peer in self.known:
+            self.known[peer] = without(self.known[peer], packet.messages)
+            self.driver.wake(peer)
 
     def surrender(self, among: MessageSet, now: float) -> MessageSet:
         gone = super().surrender(among, now)
         if gone:
             self.forget(gone)
         return gone
+
+    def has_for(self, peer: Node, now: float) -> bool:
+        known = self.known.get(peer)
+        wanted = self.wanted(self.interests.get(peer, ()))
+        return known is not None and bool(without(self.offers(peer, now), known) & wanted)
 
     def forget(self, messages: MessageSet) -> None:
         """Copies were dropped for lack of room: what was for this device is not needed again, the rest may be."""
@@ -92,6 +94,9 @@ class Router(Carrier):
             self.driver.broadcast(Dropped(lost))
 
     def _store(self, messages: MessageSet, now: float) -> None:
+        if self.buffer.capacity is None:
+            super()._store(messages, now)
+            return
         before = self.buffer.held(now)
         super()._store(messages, now)
         gone = without(before | messages, self.buffer.held(now))

@@ -1,8 +1,8 @@
-"""Claims of a paper against results of ours: a table in Markdown that is generated, never typed.
+"""Claims of a paper against results of ours: rules that are data, and tables in Markdown that are generated.
 
-A system's ``claims`` has a table of :class:`Claims`: what the paper says, the studies that it is judged by, and the
-function that judges. The table in Markdown stands in the system's page between two comments and is replaced as a
-whole::
+A system's ``claims`` has a table of :class:`Rule`: what the paper says, its core and its numbers as comparisons of the
+:mod:`~hunet.report.yardstick`, reasons that studies have shown, and the verdict under the rule before. The table in
+Markdown stands in the system's page between two comments and is replaced as a whole::
 
     <!-- claims -->
     <!-- end of claims -->
@@ -13,62 +13,132 @@ Other tables that come from results stand between comments with a name of their 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from hunet.model import InputError
 from hunet.model.files import file_in_place
 from hunet.model.intervals import Interval
 from hunet.report.runs import NotRunError, Studies
+from hunet.report.yardstick import Comparison, Found, Judged, Quantity, Verdict, names_of, points_of
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "not testable", "not run"]
-NOT_KNOWN = "the cause is not known"
-
-
-def verdict_of(whole: bool, part: bool) -> Verdict:
-    """The verdict of a rule: whether the claim holds as a whole, and whether in part."""
-    return "reproduced" if whole else "partly" if part else "not reproduced"
+OPEN = "open"
+"""The reason of a claim that differs, where no study has shown one."""
 
 
-def verdict_of_all(verdicts: Collection[Verdict]) -> Verdict:
-    """The verdict of a claim that says several things, each with a verdict of its own."""
-    return verdict_of(all(v == "reproduced" for v in verdicts), any(v != "not reproduced" for v in verdicts))
+class Reason(NamedTuple):
+    """Why results differ, and the points of studies that show it."""
+
+    text: str
+    shown: Sequence[Quantity]
+    given: Sequence[Comparison] = ()
+    """What must not fail for it to be a reason."""
+
+    def told(self, found: Found) -> str:
+        """With what the studies gave; nothing if they contradict it."""
+        if any(each.holds is False for each in _compared(self.given, found)):
+            return ""
+        return f"{self.text}: " + "; ".join(f"{each} {each.sample(found).text()}" for each in self.shown)
 
 
-class Judgement(NamedTuple):
-    """What our results say of a claim."""
+class Sweep(NamedTuple):
+    """A parameter that the paper does not give, and the core of the claim at some of its values."""
 
-    ours: str
-    """What the studies gave, with confidence intervals."""
-    verdict: Verdict
-    why: str = ""
-    """Why it differs, where it does."""
-
-    @classmethod
-    def of(cls, ours: str, whole: bool, part: bool, why: str = "") -> Judgement:
-        """By a rule; a claim that holds as a whole needs no reason."""
-        return cls(ours, verdict_of(whole, part), "" if whole else why)
-
-    @classmethod
-    def of_all(cls, ours: str, checks: Collection[bool], why: str = "") -> Judgement:
-        """By checks: the claim holds as a whole if all of them do, in part if any does."""
-        return cls.of(ours, all(checks), any(checks), why)
+    parameter: str
+    cores: Mapping[str, Sequence[Comparison]]
 
 
-Judge = Callable[[Studies], Judgement]
+class Number(NamedTuple):
+    """A number of a printed table, and where ours stands."""
+
+    ours: Quantity
+    paper: float
 
 
-class Row(NamedTuple):
+class Rule(NamedTuple):
     """A claim of a paper, and how it is judged."""
 
     id: str
     paper: str
     """What the paper says, with its figure."""
-    studies: tuple[str, ...]
-    """The studies without which it cannot be judged."""
-    judge: Judge
+    core: Sequence[Comparison] = ()
+    numbers: Sequence[Comparison] = ()
+    reasons: Sequence[Reason] = ()
+    before: str | Mapping[str, str] = ""
+    """The verdict under the rule before this one, by reading if there are several."""
+    sweep: Sweep | None = None
+    table: Sequence[Number] = ()
+    """The numbers of a printed table: judged by how many are met."""
+    untestable: str = ""
+    """Why nothing can be run for it."""
+    readings: bool = True
+    """Whether the readings of the system differ for it."""
+
+
+class Rules(NamedTuple):
+    """The claims of a paper in its order, and what they are judged by."""
+
+    since: str
+    """The date of the rules; what was run later is judged by rules that were fixed before."""
+    fitted: str
+    """Constants that were fitted, on which claims and seeds."""
+    rules: Sequence[Rule]
+    readings: Mapping[str, Mapping[str, Any]] = {"": {}}
+    """Named sets of parameters where the paper leaves something open; the first is the default."""
+    suffixes: Mapping[str, str] = {}
+    """How the names of the studies of a reading end, if it has files of its own; it is judged once one was run."""
+    chosen: str = ""
+    """Why the first reading is the default."""
+    fixed: frozenset[str] = frozenset()
+    """The studies in which nothing is random."""
+
+    def judged(self, studies: Studies) -> list[Claim]:
+        """All claims in all readings, judged by the studies that have results."""
+        return [claim for claim, _ in self.details(studies)]
+
+    def details(self, studies: Studies) -> list[tuple[Claim, list[Judged]]]:
+        """The same, each with all its comparisons."""
+        found = []
+        readings = self.found(studies)
+        for rule in self.rules:
+            for name, here in readings.items() if rule.readings else [("", Found(studies, {}, self.fixed))]:
+                label = f"{rule.id}, {name}" if name else rule.id
+                before = rule.before if isinstance(rule.before, str) else rule.before.get(name, "")
+                found.append(_judge(rule, here, label, before))
+        return found
+
+    def found(self, studies: Studies) -> dict[str, Found]:
+        """What there is to judge by, in each reading that there are results for."""
+        ends = {name: self.suffixes.get(name, "") for name in self.readings}
+        told = [name for name, end in ends.items() if not end or any(study.endswith(end) for study in studies)]
+        return {name: Found(studies, self.readings[name], self.fixed, ends[name]) for name in told}
+
+    def section(self, studies: Studies, kept: Iterable[str] = ()) -> str:
+        """The table of the claims, with the rules' date, and what judged them: kept or run anew, on which seeds."""
+        claims = self.judged(studies)
+        kept = set(kept)
+        sources = (
+            f"`{name}` ({'kept' if name in kept else 'run anew'}, {runs.seeds})" for name, runs in studies.items()
+        )
+        notes = [
+            f"Rules of {self.since}. Fitted constants: {self.fitted}. Judged by {', '.join(sources) or 'nothing'}."
+        ]
+        if len(self.readings) > 1:
+            notes.append(f"Default reading: {next(iter(self.readings))}; {self.chosen}.")
+        told = " ".join(notes)
+        side_by_side = self._side_by_side(claims, list(self.found(studies)))
+        return "\n\n".join(filter(None, [side_by_side, claims_table(claims), told]))
+
+    def _side_by_side(self, claims: list[Claim], readings: list[str]) -> str:
+        """The verdicts of the readings beside each other."""
+        if len(readings) < 2:
+            return ""
+        verdict = {claim.id: claim.verdict for claim in claims}
+        rows = (
+            [rule.id, *(verdict[f"{rule.id}, {name}"] for name in readings)] for rule in self.rules if rule.readings
+        )
+        return table(f"claim | {' | '.join(readings)}", rows)
 
 
 class Claim(NamedTuple):
@@ -79,39 +149,102 @@ class Claim(NamedTuple):
     ours: str
     verdict: Verdict
     why: str = ""
+    before: str = ""
 
 
-class Claims(list[Row]):
-    """The claims of a paper in its order; each is added with the function that judges it."""
-
-    def add(self, name: str, paper: str, *studies: str) -> Callable[[Judge], Judge]:
-        """Add a claim; decorates the function that judges it."""
-
-        def add(judge: Judge) -> Judge:
-            self.append(Row(name, paper, studies, judge))
-            return judge
-
-        return add
-
-    def judged(self, studies: Studies) -> list[Claim]:
-        """All claims, judged by the studies that have results; the others are "not run"."""
-        return [Claim(row.id, row.paper, *_judgement(row, studies)) for row in self]
-
-    def section(self, studies: Studies) -> str:
-        """The table of the claims, and how many repetitions there are of which study."""
-        done = ", ".join(f"`{name}` {runs.repetitions}" for name, runs in studies.items()) or "none yet"
-        note = f"Repetitions: {done}. Mean ± half of the 95 % confidence interval."
-        return f"{claims_table(self.judged(studies))}\n\n{note}"
-
-
-def _judgement(row: Row, studies: Studies) -> Judgement:
-    missing = [f"study `{name}`" for name in row.studies if name not in studies]
-    if missing:
-        return Judgement(", ".join(missing), "not run")
+def _judge(rule: Rule, found: Found, label: str, before: str) -> tuple[Claim, list[Judged]]:
+    """A claim by its rule."""
+    if rule.untestable:
+        return Claim(label, rule.paper, "nothing to run", "not testable", rule.untestable, before), []
     try:
-        return row.judge(studies)
+        if rule.table:
+            return _of_table(rule, found, label, before), []
     except NotRunError:
-        return Judgement("–", "not run")
+        return Claim(label, rule.paper, "–", "not run", OPEN, before), []
+    core, numbers = (_compared(some, found) for some in (rule.core, rule.numbers))
+    verdict, why = _verdict(core, numbers), ""
+    if rule.sweep is not None and verdict not in ("not known", "not run"):
+        swept = {at: _compared(some, found) for at, some in rule.sweep.cores.items()}
+        swept = {at: some for at, some in swept.items() if not any(each.missing for each in some)}
+        answers = {at: all(each.holds for each in some) for at, some in swept.items()}
+        if len({*answers.values(), verdict in ("reproduced", "shape only")}) > 1:
+            shown = "; ".join(
+                f"{at}: {'holds' if answers[at] else 'fails'} ({some[0].text})" for at, some in swept.items()
+            )
+            verdict, why = "not testable", f"{rule.sweep.parameter}, which the paper does not give: {shown}"
+    if verdict != "reproduced":
+        why = why or _why(rule, found, [*core, *numbers], verdict)
+    return Claim(label, rule.paper, _ours(core, numbers), verdict, why, before), [*core, *numbers]
+
+
+def _compared(comparisons: Sequence[Comparison], found: Found) -> list[Judged]:
+    points = sum(points_of(each) for each in comparisons)
+    judged = []
+    for each in comparisons:
+        try:
+            judged.append(each.judge(found, points))
+        except NotRunError:
+            judged.append(Judged(None, f"not run: {names_of(each)[0]}", missing=True))
+    return judged
+
+
+def _verdict(core: list[Judged], numbers: list[Judged]) -> Verdict:
+    """What the comparisons of a claim say."""
+    if any(each.holds is False and not each.ceiling for each in core):
+        return "not reproduced"
+    if any(each.ceiling for each in core):
+        return "not testable"
+    if any(each.missing for each in core):
+        return "not run"
+    if any(each.holds is None for each in core):
+        return "not known"
+    return "reproduced" if all(each.holds for each in numbers) else "shape only"
+
+
+def _why(rule: Rule, found: Found, judged: list[Judged], verdict: Verdict) -> str:
+    if verdict == "not testable":
+        return next(each.text for each in judged if each.ceiling)
+    if verdict == "not run":
+        return f"{sum(each.missing for each in judged)} of {len(judged)} points have no results that are kept"
+    if verdict == "not known":
+        return "there are too few runs, or only their means are kept, to tell"
+    told = []
+    for reason in rule.reasons:
+        try:
+            told.append(reason.told(found))
+        except NotRunError:
+            continue
+    return "; ".join(filter(None, told)) or OPEN
+
+
+def _ours(core: list[Judged], numbers: list[Judged]) -> str:
+    """How many comparisons hold, and those that matter most: what fails, then what holds."""
+    parts = []
+    for name, judged in (("core", core), ("numbers", numbers)):
+        if judged:
+            shown = sorted(judged, key=lambda each: (each.holds is True, each.holds is None))[:3]
+            said = "; ".join(each.text for each in shown) + ("; …" if len(judged) > len(shown) else "")
+            parts.append(f"{name} {sum(each.holds is True for each in judged)} of {len(judged)}: {said}")
+    return ". ".join(parts)
+
+
+def _of_table(rule: Rule, found: Found, label: str, before: str) -> Claim:
+    """By strict shares: all numbers within 10 % reproduce a table, all within a third its shape."""
+    pairs = [(number.ours.sample(found).mean, number.paper) for number in rule.table]
+    close, near = (sum(within(ours, paper, margin) for ours, paper in pairs) for margin in (0.1, 1 / 3))
+    many = len(pairs)
+    verdict: Verdict = "reproduced" if close == many else "shape only" if near == many else "not reproduced"
+    ours = f"of {many} printed numbers {close} within 10 %, {near} within a third"
+    return Claim(label, rule.paper, ours, verdict, "" if close == many else _why(rule, found, [], verdict), before)
+
+
+def within(ours: float, paper: float, margin: float) -> bool:
+    """Whether a mean is within a relative margin of a printed number.
+
+    >>> within(1.1, 1.0, 0.1), within(1.2, 1.0, 0.1), within(0.05, 0.0, 0.1)
+    (True, False, True)
+    """
+    return abs(ours - paper) <= (margin * abs(paper) if paper else margin) + 1e-9
 
 
 def table(heading: str, rows: Iterable[Iterable[Any]]) -> str:
@@ -136,31 +269,7 @@ def percent(found: Interval, digits: int = 0) -> str:
     return f"{found.text(digits, 0.01)} %" if found.runs else found.text()
 
 
-def listed(along: dict[Any, Interval], digits: int = 3) -> str:
-    """A metric along an axis.
-
-    >>> listed({1000: Interval(0.5, 0.1, 5)}, 1)
-    '1,000: 0.5 ± 0.1'
-    """
-    return ", ".join(f"{place:,g}: {found.text(digits)}" for place, found in along.items())
-
-
-def highest(along: dict[Any, Interval]) -> Any:
-    """Where a metric has its highest mean."""
-    return max(along, key=lambda place: along[place].mean)
-
-
-def rises(along: Iterable[Interval]) -> bool:
-    """Whether every mean is above the one before it."""
-    return all(one.mean < two.mean for one, two in pairwise(along))
-
-
-def falls(along: Iterable[Interval]) -> bool:
-    """Whether every mean is below the one before it."""
-    return all(one.mean > two.mean for one, two in pairwise(along))
-
-
-_HEAD = "claim | the paper | ours | verdict | why it differs"
+_HEAD = "claim | the paper | ours | verdict | why it differs | before"
 
 
 def claims_table(claims: Iterable[Claim]) -> str:
@@ -183,25 +292,32 @@ def read_claims(page: Path | str) -> list[Claim]:
 
 def _claim_of(line: str) -> Claim:
     """A row of the table; texts of claims have no bars in them."""
-    name, paper, ours, given, why = (cell.strip() for cell in line.strip()[1:-1].split("|"))
+    name, paper, ours, given, why, before = (cell.strip() for cell in line.strip()[1:-1].split("|"))
     for verdict in get_args(Verdict):
         if verdict == given:
-            return Claim(name, paper, ours, verdict, why)
+            return Claim(name, paper, ours, verdict, why, before)
     raise InputError(name, f"has no verdict but '{given}'")
 
 
-def claims_summary(pages: dict[str, Path]) -> str:
-    """How many claims of each system have which verdict, and those that are not reproduced with the reason."""
-    found = {system: read_claims(page) for system, page in pages.items()}
+def claims_counts(pages: Mapping[str, Path], folder: str) -> str:
+    """How many claims of each system have which verdict, with links to the pages as seen from a folder."""
     verdicts = get_args(Verdict)
-    many = {system: Counter(claim.verdict for claim in claims) for system, claims in found.items()}
-    failed = [claim for claims in found.values() for claim in claims if claim.verdict == "not reproduced"]
-    counts = table(
-        f"system | {' | '.join(verdicts)}",
-        ([f"[{name}](systems/{name}.md)", *(many[name][verdict] for verdict in verdicts)] for name in found),
-    )
-    reasons = table("not reproduced | the paper | ours | why", ((c.id, c.paper, c.ours, c.why) for c in failed))
-    return f"{counts}\n\n{reasons}"
+    rows = []
+    for title, page in pages.items():
+        many = Counter(claim.verdict for claim in read_claims(page))
+        rows.append([f"[{title}]({folder}{page.name})", *(many[verdict] for verdict in verdicts)])
+    return table(f"system | {' | '.join(verdicts)}", rows)
+
+
+def claims_summary(pages: Mapping[str, Path]) -> str:
+    """How many claims have which verdict, and all claims with the verdict before and now."""
+    every = [claim for page in pages.values() for claim in read_claims(page)]
+    unexplained = [claim.id for claim in every if claim.why == OPEN]
+    said = f"Without a reason that a study has shown (*open*): {len(unexplained)} of {len(every)}"
+    said += f", {'; '.join(unexplained)}." if unexplained else "."
+    rows = ((c.id, c.before or "–", c.verdict, c.ours, c.why) for c in every)
+    counts = claims_counts(pages, "systems/")
+    return f"{counts}\n\n{said}\n\n{table('claim | before | now | ours | why', rows)}"
 
 
 def replace_section(page: Path | str, text: str, name: str = "claims") -> None:

@@ -12,8 +12,10 @@ from hunet.model.run_files import complete, read_runs
 
 Row = dict[str, Any]
 """A run: the columns of its summary, its name, its ``place`` in the study and the ``folder`` of the study."""
-Metric = str | Callable[[Row], float | None]
-"""A column of a run, or a function of its row; None where a run has none."""
+Figure = Callable[[Row], float | None]
+"""A figure of a paper, from the row of a run; None where a run has none."""
+Metric = str | Figure
+"""A column of a run, or a function of its row."""
 
 
 class NotRunError(LookupError):
@@ -52,6 +54,14 @@ class Runs:
     def repetitions(self) -> int:
         """How many repetitions there are."""
         return len({row["repetition"] for row in self.rows})
+
+    @property
+    def seeds(self) -> str:
+        """How many it has; of kept means without seeds, of how many runs they are."""
+        known = {row["seed"] for row in self.rows if row.get("seed") is not None}
+        if not known:
+            return f"means of {max(row.get('runs', 1) for row in self.rows)} runs"
+        return f"{len(known)} seed{'s' if len(known) > 1 else ''}"
 
     def only(self, protocol: str | None = None, **place: Any) -> Runs:
         """The runs of a protocol (or all) at a place of the grid."""

@@ -7,12 +7,13 @@ contacts, workload, links, all that is not theirs to choose.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from hunet.model import InputError
-from hunet.model.run_files import Row
+from hunet.model.run_files import Row, add_figures
 from hunet.report.metrics import METRICS, Metric
-from hunet.report.runs import Runs
+from hunet.report.runs import Figure, Runs
 
 REPORTED = tuple(
     METRICS[name]
@@ -27,12 +28,16 @@ REPORTED = tuple(
 class StudyResults:
     """The runs that ``hunet study`` left in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, figures_of: Callable[[Iterable[str]], Mapping[str, Figure]] | None = None) -> None:
+        """``figures_of`` tells the figures that the papers of some protocols report, by name."""
         self.folder = folder
         runs = Runs.read(folder)
         if not (folder / "study.json").exists():
             raise InputError(folder, "is not the folder of a study: it has no study.json")
         self.rows, self.repetitions = runs.rows, runs.repetitions
+        figures = figures_of({row["protocol"] for row in self.rows}) if figures_of else {}
+        add_figures(self.rows, figures)
+        self._own = [Metric(name, name.replace("_", " "), digits=3) for name in figures]
         names = {axis for row in self.rows for axis in row["axes"]}
         self.axes = sorted(names, key=lambda axis: (axis != "contacts", axis))
 
@@ -87,8 +92,9 @@ class StudyResults:
         return numbers and len(set(values)) > 1
 
     def shown(self, names: tuple[str, ...] = ()) -> list[Metric]:
-        """The metrics that some run has, of those that are named."""
-        known = [metric for metric in REPORTED if metric.shown(row[metric.name] for row in self.rows)]
+        """The metrics that some run has, of those that are named; at the end the papers' own figures."""
+        metrics = [*REPORTED, *self._own]
+        known = [metric for metric in metrics if metric.shown(row[metric.name] for row in self.rows)]
         return [metric for metric in known if not names or metric.name in names]
 
     def tables(self, row: Row) -> Path | None:

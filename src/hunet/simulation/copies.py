@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hunet.simulation.metrics import find
-from hunet.simulation.record import PIECE, Record, columns, count, so_far
+from hunet.simulation.record import PIECE, Record, count, so_far
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,9 +51,46 @@ class Figures(NamedTuple):
 
 def figures(record: Record, expires: Floats, nodes: int, span: tuple[float, float], steps: Floats) -> Figures:
     """What the metrics say of copies; ``expires`` is the end of each publication's life."""
-    if record.in_files and not len(record.removed) and not np.isfinite(expires).any():
-        return _of_lasting(record, len(expires), nodes, span[1], steps)
-    held = copies(record, expires, nodes, span[1])
+    stored, removed = record.stored_columns(), record.removed_columns()
+    if not record.in_files:
+        return _of_all(copies(stored, removed, expires, nodes, span[1]), record.reasons, expires, nodes, span, steps)
+    if not len(removed[0]) and not np.isfinite(expires).any():
+        return _of_lasting(stored, len(expires), nodes, span[1], steps)
+    # Of a large run some nodes at a time: the copies of all do not fit into memory.
+    parts = []
+    edges = np.searchsorted(np.cumsum(count(stored[1], nodes)), np.arange(0, len(stored[1]) + PIECE, PIECE))
+    for first, last in pairwise(np.unique([0, *edges, nodes]).tolist()):
+        here = [[column[_between(rows[1], first, last)] for column in rows] for rows in (stored, removed)]
+        held = copies(here[0], here[1], expires, nodes, span[1])
+        parts.append(_of_all(held, record.reasons, expires, nodes, span, steps))
+    return _together(parts)
+
+
+def _between(node: NDArray[Any], first: int, last: int) -> NDArray[np.bool_]:
+    return np.asarray((node >= first) & (node < last))
+
+
+def _together(parts: list[Figures]) -> Figures:
+    """The figures of all nodes, from those of some at a time."""
+    whole, *others = parts
+    for part in others:
+        np.logical_or(whole.ever, part.ever, out=whole.ever)
+        whole = Figures(
+            whole.ever,
+            whole.overflow + part.overflow,
+            whole.overflow_at + part.overflow_at,
+            whole.time_at + part.time_at,
+            whole.peak_at + part.peak_at,
+            whole.buffered + part.buffered,
+            {reason: many + part.lost[reason] for reason, many in whole.lost.items()},
+            np.concatenate([whole.times, part.times]),
+        )
+    return whole
+
+
+def _of_all(
+    held: Copies, reasons: list[str], expires: Floats, nodes: int, span: tuple[float, float], steps: Floats
+) -> Figures:
     order = np.lexsort((held.publication * nodes + held.node, held.start))
     held = held._replace(**{column: getattr(held, column)[order] for column in held._fields})
     kept = (held.reason < 0) & (held.end >= span[1])
@@ -60,7 +98,7 @@ def figures(record: Record, expires: Floats, nodes: int, span: tuple[float, floa
     ever = np.zeros(len(expires) * nodes, bool)
     ever[held.publication * nodes + held.node] = True
     removed = {
-        reason: held.reason == record.reasons.index(reason) if reason in record.reasons else np.zeros(len(kept), bool)
+        reason: held.reason == reasons.index(reason) if reason in reasons else np.zeros(len(kept), bool)
         for reason in ("overflow", "crash")
     }
     lost = {reason: int(which.sum()) for reason, which in removed.items()}
@@ -76,9 +114,9 @@ def figures(record: Record, expires: Floats, nodes: int, span: tuple[float, floa
     )
 
 
-def _of_lasting(record: Record, publications: int, nodes: int, end: float, steps: Floats) -> Figures:
-    """The same where nothing ever went, a piece at a time: of a large run the copies do not fit into memory."""
-    start, node, publication = record.stored_columns()
+def _of_lasting(stored: list[NDArray[Any]], publications: int, nodes: int, end: float, steps: Floats) -> Figures:
+    """The same where nothing ever went, a piece at a time, in the order in which copies were stored."""
+    start, node, publication = stored
     ever, time_at, peak_at = np.zeros(publications * nodes, bool), np.zeros(nodes), np.zeros(nodes, np.int64)
     for first in range(0, len(start), PIECE):
         part = slice(first, first + PIECE)
@@ -90,13 +128,13 @@ def _of_lasting(record: Record, publications: int, nodes: int, end: float, steps
     return Figures(ever, *none, time_at, peak_at, so_far(start, steps), lost, np.empty(0))
 
 
-def copies(record: Record, expires: Floats, nodes: int, end: float) -> Copies:
+def copies(stored: list[NDArray[Any]], removed: list[NDArray[Any]], expires: Floats, nodes: int, end: float) -> Copies:
     """Match what was stored with what was removed, the n-th with the n-th for each node and publication."""
-    stored_time, stored_node, publication = record.stored_columns()
+    stored_time, stored_node, publication = stored
     publication = publication.astype(np.int64, copy=False)
-    removed_time, removed_node, removed_publication, removed_reason = columns(record.removed, 4)
+    removed_time, removed_node, removed_publication, removed_reason = removed
     stored_key = publication * nodes + stored_node.astype(np.int64)
-    removed_key = (removed_publication * nodes + removed_node).astype(np.int64)
+    removed_key = removed_publication.astype(np.int64) * nodes + removed_node.astype(np.int64)
     gone = np.minimum(expires[publication], end) if len(publication) else np.empty(0)
     reason = np.full(len(gone), -1)
     if len(removed_key):

@@ -21,11 +21,12 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
 from hunet.model.parameters import Parameters
-from hunet.protocols.capabilities import Counts, OutOfBand, Settles, Surrenders, Trains
+from hunet.protocols.capabilities import Counts, Delivers, OutOfBand, Repeats, Settles, Surrenders, Trains
 from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
 
@@ -142,6 +143,22 @@ class Device:
             record = self.engine.record
             record.removed.extend((self.engine.now, self.node, message.number, record.reason(reason)))
 
+    @property
+    def repeats(self) -> bool:
+        return self.engine.repeats
+
+    def repeated(self, packet: Control, times: int) -> None:
+        record = self.engine.record
+        record.control_packets += times
+        record.control_bytes += times * packet.size
+
+    def is_silent(self, peer: Node) -> bool:
+        repeating = self.engine.repeating
+        return repeating is not None and bool(repeating[peer].is_silent())
+
+    def last_said(self, peer: Node) -> Control | None:
+        return cast("Repeats", self.engine.protocols[peer]).say_again(self.engine.now)
+
     def role(self, name: str) -> None:
         engine = self.engine
         engine.record.roles.append((engine.now, self.node, name))
@@ -241,8 +258,14 @@ class Engine:
         self._serve = self._pump if links.rate is None else self._begin
         self._settling: list[Any] | None = self.protocols if nodes and isinstance(self.protocols[0], Settles) else None
         """The protocols, if they act when links have settled: then they are served in another order."""
+        delivering = nodes and isinstance(self.protocols[0], Delivers)
+        self._delivering: list[Any] | None = self.protocols if delivering else None
+        self.repeating: list[Any] | None = self.protocols if nodes and isinstance(self.protocols[0], Repeats) else None
+        """The protocols, if they leave out what they would say again and again."""
         self._busy: set[Node] | None = set() if self._limited and links.radio == "one" else None
         """With one radio: devices that are sending or receiving."""
+        self.repeats = False
+        """Whether devices may leave out what they would say again and again: it must not be lost, nor logged."""
         self.full: list[BoundedDevice] = []
         """Devices that hold more than their storage has room for."""
 
@@ -262,6 +285,14 @@ class Engine:
             call(number, argument)
             self.settle()
         self.now = time
+
+    def count_repeated(self, devices: list[Device] | None = None) -> None:
+        """Have devices count what they have left out up to now, and now."""
+        if self.repeats and self.repeating:
+            for device in devices or self.devices:
+                protocol = self.repeating[device.node]
+                if protocol.is_silent() and device.up:
+                    protocol.say_again(nextafter(self.now, inf))
 
     # What applications and experimenters do -----------------------------------------------------------------------
 
@@ -304,6 +335,7 @@ class Engine:
         device = self.devices[node]
         if not device.up:
             return
+        self.count_repeated([device])
         for peer in sorted(device.neighbours):
             if self._limited:
                 self._stop(node, peer, (peer,))
@@ -567,21 +599,32 @@ class Engine:
         sender, receiver, packet = link.frame
         link.frame = None
         self._carry(sender, receiver, packet)
-        self.devices[sender].wake(receiver)
-        if self._busy is not None:
+        if self._busy is None:
+            self.devices[sender].wake(receiver)
+        else:
             link.carried = 0.0  # the link may have to wait now
             self._free_radios(sender, receiver)
 
-    def _free_radios(self, one: Node, two: Node) -> None:
-        """Two devices have ended a transfer: what waits on their other links is next."""
+    def _free_radios(self, sender: Node, receiver: Node) -> None:
+        """A transfer has ended: deliveries on all links of both devices are next, then the same direction again."""
         assert self._busy is not None
-        self._busy -= {one, two}
-        for node in (one, two):
+        self._busy -= {sender, receiver}
+        waiting = [(sender, receiver)]
+        for node in (sender, receiver):
             for peer in self.devices[node].neighbours:
                 link = self._open.get((node, peer) if node < peer else (peer, node))
+                if link is None or peer in self._busy:
+                    continue
                 for end, other in ((node, peer), (peer, node)):
-                    if link is not None and end not in link.idle:
+                    if end in link.idle:
+                        continue
+                    if self._delivering and self._delivering[end].has_for(other, self.now):
+                        link.ends = (end, other)
                         self.devices[end].wake(other)
+                    else:
+                        waiting.append((end, other))
+        for end, other in waiting:
+            self.devices[end].wake(other)
 
     def out_of_band(self, sender: Node, receiver: Node, packet: Packet) -> None:
         """Send a packet that needs no contact."""

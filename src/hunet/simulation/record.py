@@ -81,6 +81,7 @@ class Record:
         """What the protocols counted themselves, summed over devices."""
         self._sent: Columns | None = None
         self._stored: Columns | None = None
+        self._removed: Columns | None = None
         self.reasons: list[str] = []
         self._reason_numbers: dict[str, int] = {}
 
@@ -90,17 +91,19 @@ class Record:
         return self._sent is not None
 
     def spill(self) -> None:
-        """Move what was sent and stored into files, if it is much; there :meth:`copies_at` does not see it."""
+        """Move what was sent, stored and removed into files, if it is much; there :meth:`copies_at` does not see it."""
         if len(self.forwarded_messages) + len(self.stored_messages) >= ROOM:
             self._move_to_files()
 
     def _move_to_files(self) -> None:
-        if self._sent is None or self._stored is None:
+        if self._sent is None or self._stored is None or self._removed is None:
             self._sent, self._stored = Columns("f8", "i4", "i4", "i4"), Columns("f8", "i4", "i4")
+            self._removed = Columns("f8", "i4", "i4", "i4")
         self._sent.append(*spread(self.forwards, 4, self.forwarded_messages))
         self._stored.append(*spread(self.stored, 3, self.stored_messages))
+        self._removed.append(*columns(self.removed, 4))
         self.forwards, self.forwarded_messages = array("d"), array("l")
-        self.stored, self.stored_messages = array("d"), array("l")
+        self.stored, self.stored_messages, self.removed = array("d"), array("l"), array("d")
 
     def sent_columns(self) -> list[NDArray[Any]]:
         """Time, sender, receiver and message of every data packet that arrived, with a row for each message."""
@@ -115,6 +118,13 @@ class Record:
             return spread(self.stored, 3, self.stored_messages)
         self._move_to_files()
         return self._stored.read()
+
+    def removed_columns(self) -> list[NDArray[Any]]:
+        """Time, node, message and reason of every copy that was removed."""
+        if self._removed is None:
+            return columns(self.removed, 4)
+        self._move_to_files()
+        return self._removed.read()
 
     def copies_at(self, node: int) -> list[int]:
         """The messages of which a device holds a copy now, as far as it has said, or held one until they expired."""

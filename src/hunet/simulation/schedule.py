@@ -86,6 +86,7 @@ def play(
     def take_steps(until: float) -> None:
         while len(control) < len(steps) and steps[len(control)] < until:
             engine.advance(steps[len(control)], Rank.LAST)
+            engine.count_repeated()
             control.append((engine.record.control_packets, engine.record.control_bytes))
 
     start, finish = engine.contact_start if schedule.crashes else engine.connect, engine.contact_end

@@ -16,7 +16,7 @@ hunet.model.errors.ConfigurationError: no protocol 'pusch': did you mean 'push'?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -44,6 +44,7 @@ __all__ = [
     "Setting",
     "System",
     "demo_parameters",
+    "figures_of",
     "protocol_class",
     "rounded",
     "settings",
@@ -74,6 +75,10 @@ class System(NamedTuple):
     """A function from :class:`Scales` to a list of :class:`Setting`: what to try on an unknown crowd."""
     claims: str = ""
     """A function from a folder of results to the sections of the system's page, by name; ``claims`` is one of them."""
+    figures: str = ""
+    """What its paper reports and a run's summary has not by itself: functions of a run's row, by name."""
+    evaluation: str = ""
+    """The rules, figures and kept runs that judge its claims (``hunet.report.evidence.Evaluation``)."""
     pictures: str = ""
     """A function of a folder of results and a folder for pictures, which draws the figures of the page."""
     package: str = ""
@@ -186,6 +191,17 @@ def studies_of(one: System) -> list[Path]:
 def settings(scales: Scales) -> list[Setting]:
     """What all systems suggest for a crowd of these time scales."""
     return [each for one in systems().values() if one.settings for each in load(one.settings)(scales)]
+
+
+def figures_of(names: Iterable[str]) -> dict[str, Callable[[dict[str, Any]], float | None]]:
+    """The papers' own figures of the systems that some protocols or analyses belong to.
+
+    >>> list(figures_of(["mops"]))[:2]
+    ['communities', 'broker_count']
+    """
+    chosen = set(names)
+    of = [one for one in systems().values() if one.figures and chosen & {*one.protocols, *one.analyses}]
+    return {name: figure for one in of for name, figure in load(one.figures).items()}
 
 
 def demo_parameters(scales: Scales) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A device without neighbours makes no ticks and makes up for them later: nothing that anybody sees may differ."""
+"""A device whose ticks are alike leaves them out and makes up for them later: nothing that anybody sees may differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hunet import Contacts, Publication, Subscription, Workload, run
+from hunet import Contacts, Crash, Links, Publication, Subscription, Workload, run
 from hunet.systems.socialcast.baselines import SocialCastRandom
 from hunet.systems.socialcast.kalman import ScalarKalman
 from hunet.systems.socialcast.parameters import SocialCastParameters
@@ -33,14 +33,32 @@ def awake(kind: type[SocialCast]) -> type[SocialCast]:
     return Awake
 
 
+def counting(kind: type[SocialCast]) -> Any:
+    """The same, which counts its ticks."""
+    base: Any = kind
+
+    class Counting(base):  # type: ignore[misc]
+        ticks = 0
+
+        def timer(self, tag: str, now: float) -> None:
+            Counting.ticks += tag == "tick"
+            super().timer(tag, now)
+
+    return Counting
+
+
 def sparse_crowd(seed: int) -> tuple[Contacts, Workload]:
     """Short meetings with long pauses; some begin and end at the very instants of others."""
+    return crowd(seed, 60, [0.0, 5.0, 45.0])
+
+
+def crowd(seed: int, meetings: int, lengths: list[float]) -> tuple[Contacts, Workload]:
     rng = Random(seed)
     rows = []
-    for _ in range(60):
+    for _ in range(meetings):
         a, b = rng.sample(range(6), 2)
         start = float(rng.randrange(0, 4000, 10))
-        rows.append((str(a), str(b), start, start + rng.choice([0.0, 5.0, 45.0])))
+        rows.append((str(a), str(b), start, start + rng.choice(lengths)))
     topics = ["x", "y"]
     publications = [
         Publication(
@@ -49,6 +67,7 @@ def sparse_crowd(seed: int) -> tuple[Contacts, Workload]:
         for i in range(20)
     ]
     subscriptions = [Subscription(n, rng.choice(topics), float(rng.randrange(0, 2000))) for n in range(6)]
+    subscriptions[0] = subscriptions[0]._replace(end=2500.0)
     return Contacts.from_records(rows), Workload.of(publications, subscriptions)
 
 
@@ -72,6 +91,34 @@ def test_a_device_that_sleeps_does_what_one_that_ticks_does(kind: type[SocialCas
         assert sleeping.summary == ticking.summary
         delivered += len(sleeping.deliveries)
     assert delivered > (8 if "model" in parameters else 60)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (SocialCast, {}),
+        (SocialCast, {"memory": 4, "hysteresis": 0.05}),
+        (SocialCast, {"buffer": 3, "col_mode": "interval", "copies": 1}),
+        (SocialCast, {"weights": {"col": 1.0}, "hysteresis": 0.0, "links": Links(rate=0.02)}),
+        (SocialCast, {"storage": 40, "crashes": [Crash(1, 900.0, 200.0), Crash(2, 1500.0)]}),
+        (SocialCast, {"links": Links(loss=0.3)}),
+        (SocialCastRandom, {}),
+    ],
+)
+def test_in_company_too(kind: type[SocialCast], parameters: dict[str, Any]) -> None:
+    forwarded = ticks = made = 0
+    for seed in range(3):
+        people = crowd(seed, 25, [5.0, 200.0, 900.0])
+        counted = counting(kind), counting(awake(kind))
+        sleeping, ticking = (run(*people, each, seed=seed, period=7.0, **parameters) for each in counted)
+        assert sleeping.forwards.equals(ticking.forwards)
+        assert sleeping.series.equals(ticking.series)
+        assert sleeping.deliveries.equals(ticking.deliveries)
+        assert sleeping.summary == ticking.summary
+        forwarded += len(sleeping.forwards)
+        made, ticks = made + counted[0].ticks, ticks + counted[1].ticks
+    assert forwarded > 60
+    assert made < (0.9 if "links" in parameters else 0.5) * ticks
 
 
 @given(

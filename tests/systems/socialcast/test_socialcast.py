@@ -60,7 +60,7 @@ def test_vector_3_a_carrier_must_be_better_by_more_than_the_hysteresis() -> None
     for utility, moves in ((0.725, 0), (0.7251, 1)):
         net = quiet(2)
         net[0].publish("x")
-        net[0].protocol.forecasts.utilities = lambda _: {"x": 0.25 * 0.6 + 0.75 * 0.5}  # 0.525
+        net[0].protocol.forecasts.utilities = lambda *_: {"x": 0.25 * 0.6 + 0.75 * 0.5}  # 0.525
         tell(net, 0, 1, utility)
         tick(net, 0)
         assert len(net.packets()) == moves

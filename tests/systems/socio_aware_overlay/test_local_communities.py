@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import networkx as nx  # type: ignore[import-untyped]
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet.model import Contacts, HunetError, NodeSet, from_mapping, members
-from hunet.systems.socio_aware_overlay.centrality import betweenness, brokers, closeness, farthest, graph_of
+from hunet.systems.socio_aware_overlay.centrality import betweenness, brokers, closeness, closest, farthest, graph_of
 from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
 from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
@@ -352,3 +353,43 @@ def test_centralities_agree_with_networkx(edges: set[tuple[int, int]]) -> None:
     lengths = dict(nx.all_pairs_shortest_path_length(reference))
     for node, value in closeness(graph).items():
         assert 1 / value == pytest.approx(sum(lengths[node].get(other, 8) for other in range(8) if other != node))
+
+
+def test_the_closest_stay_so_until_another_has_as_many_neighbours() -> None:
+    held = 0
+    for seed in range(60):
+        rng = Random(seed)
+        pairs = [(a, b) for a in range(9) for b in range(a)]
+        rng.shuffle(pairs)
+        known = dict.fromkeys(range(9), 0)
+        group, degree, depth = 0, 0, 0
+        for a, b in pairs:
+            known[a] |= 1 << b
+            graph = graph_of(nodes(*range(9)), known)
+            if max(graph[a].bit_count(), graph[b].bit_count()) < degree:
+                held += 1
+                assert (brokers(graph), farthest(graph, group)) == (group, depth)
+            group, degree = closest(graph)
+            depth = farthest(graph, group)
+    assert held > 200
+
+
+def test_the_graph_of_a_community_grows_with_what_is_known() -> None:
+    grown = 0
+    for seed in range(20):
+        rng = Random(seed)
+        window = rng.choice([None, 400.0])
+        device = LocalCommunity(0, DetectionParameters(threshold=50.0, k=2, window=window))
+        for turn in range(60):
+            now, peer = turn * 20.0, rng.randrange(1, 8)
+            device.meet(peer, now)
+            told = {node: rng.getrandbits(8) & ~(1 << node) for node in rng.sample(range(1, 8), 2)}
+            device.hear(peer, Told(rng.getrandbits(8) | 1 << peer, rng.getrandbits(8) & ~(1 << peer), told), now)
+            device.part(peer, now + rng.choice([5.0, 60.0]))
+            before = {node: near.bit_count() for node, near in device._graph.items()}
+            more, graph = device.changes(), device.graph()
+            assert graph == graph_of(device.nodes, {**device.familiar_of, 0: device.familiar})
+            if more is not None:
+                assert more == nodes(*(node for node, near in graph.items() if near.bit_count() != before[node]))
+                grown += more != 0
+    assert grown > 20

@@ -59,10 +59,10 @@ class NodeClient:
 
         A node that is restarted is waited for; what it had handed over before does not come again.
         """
-        try:
-            self.ask("PUT", "subscriptions", _topic(topic, group))
-        except _EndedError:
-            self._patiently("PUT", "subscriptions", _topic(topic, group))
+        if not group:
+            self._begin("PUT", "subscriptions", topic)
+        elif group.startswith("hunet-group:"):
+            self._begin("POST", "groups", invitation=group)
         about: dict[str, Any] = {"group": group} if group else {"topic": topic}
         left, after = inf if most is None else most, 0
         try:
@@ -78,9 +78,16 @@ class NodeClient:
             with suppress(HunetError):  # it would come again
                 self.ask("POST", "deliveries", "next", **about, after=after, wait=0)  # which takes the last
 
-    def unsubscribe(self, topic: str = "", *, group: str = "") -> None:
+    def unsubscribe(self, topic: str) -> None:
         """Follow a topic no longer."""
-        self.ask("DELETE", "subscriptions", _topic(topic, group))
+        self.ask("DELETE", "subscriptions", topic)
+
+    def _begin(self, *words: str, **body: Any) -> None:
+        """The first request of a follower: if there is no node at all, that is said at once."""
+        try:
+            self.ask(*words, **body)
+        except _EndedError:
+            self._patiently(*words, **body)
 
     def _patiently(self, method: str, *words: str, **body: Any) -> Any:
         while True:
@@ -107,11 +114,3 @@ class _EndedError(OutputError):
 
 class _NotRunningError(ConfigurationError):
     """There is no node."""
-
-
-def _topic(topic: str, group: str) -> str:
-    if not group:
-        return topic
-    from hunet.node.publication import Group
-
-    return Group.from_invitation(group).topic

@@ -50,6 +50,8 @@ SYSTEM = System(
     },
     settings="hunet.systems.b_sub:settings",
     claims="hunet.systems.b_sub.claims:sections",
+    figures="hunet.systems.b_sub.measures:FIGURES",
+    evaluation="hunet.systems.b_sub.claims:EVALUATION",
 )
 
 

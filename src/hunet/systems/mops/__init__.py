@@ -56,6 +56,8 @@ SYSTEM = System(
     },
     settings="hunet.systems.mops:settings",
     claims="hunet.systems.mops.claims:sections",
+    figures="hunet.systems.mops.measures:FIGURES",
+    evaluation="hunet.systems.mops.claims:EVALUATION",
 )
 
 

@@ -60,6 +60,8 @@ SYSTEM = System(
     },
     settings="hunet.systems.social_election:settings",
     claims="hunet.systems.social_election.claims:sections",
+    figures="hunet.systems.social_election.measures:FIGURES",
+    evaluation="hunet.systems.social_election.claims:EVALUATION",
 )
 
 

@@ -16,6 +16,7 @@ that keeping the window up to date costs constant time.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class EncounterWindow:
         self.length = length
         self._times: dict[Node, float] = {}
         """Last encounter of each peer, the oldest first."""
+        self._oldest = -inf
+        """No encounter is older."""
         self._brokers: dict[Node, NodeList] = {}
         self._peers: NodeList | None = None
 
@@ -43,8 +46,11 @@ class EncounterWindow:
 
     def forget(self, now: float) -> None:
         """Let encounters go that are as old as the window is long."""
+        if now - self._oldest < self.length:
+            return
         while self._times:
             peer, time = next(iter(self._times.items()))
+            self._oldest = time
             if now - time < self.length:
                 return
             del self._times[peer]

@@ -30,42 +30,37 @@ class SubscriptionTable:
     __slots__ = ("_matches", "_weighted", "times")
 
     def __init__(self, times: dict[Topic, float] | None = None) -> None:
-        self.times: dict[Topic, float] = {}
+        self.times: dict[Topic, float] = times or {}
         """Never changed in place: who is told the table, or keeps it, shares this very dictionary."""
-        self._weighted: list[Topic] = []
+        self._weighted: list[Topic] | None = None
+        """The subscriptions that weigh terms, once somebody has asked for matches."""
         self._matches: dict[Topic, Matches] = {}
-        self.refresh(times or {})
 
     def refresh(self, told: dict[Topic, float]) -> None:
         """Take over registrations that are new or fresher; nobody may change ``told`` afterwards."""
         times = self.times
         if not times:
-            self.times = told
-            self._weighted = [topic for topic in told if weighted_terms(topic)]
-            self._matches = {}
+            self._replace(told)
             return
         fresh = {topic: time for topic, time in told.items() if topic not in times or time > times[topic]}
         if fresh:
-            self._weighted += [topic for topic in fresh if topic not in times and weighted_terms(topic)]
-            self.times = times | fresh
-            self._matches = {}
+            self._replace(times | fresh)
 
     def drop_before(self, time: float) -> None:
         """Forget what was registered before a time."""
         kept = {topic: last for topic, last in self.times.items() if last >= time}
         if len(kept) < len(self.times):
-            self.times = kept
-            self._weighted = [topic for topic in self._weighted if topic in kept]
-            self._matches = {}
+            self._replace(kept)
 
-    def copy(self) -> SubscriptionTable:
-        """The table as it is now; what either of the two learns later, the other does not."""
-        copy = SubscriptionTable()
-        copy.times, copy._weighted, copy._matches = self.times, list(self._weighted), self._matches
-        return copy
+    def _replace(self, times: dict[Topic, float]) -> None:
+        self.times = times
+        if self._weighted is not None:
+            self._weighted, self._matches = None, {}
 
     def matches(self, topic: Topic) -> Matches:
         """The subscriptions that messages of this topic match."""
+        if self._weighted is None:
+            self._weighted = [wanted for wanted in self.times if weighted_terms(wanted)]
         if not self._weighted:  # a plain subscription matches its own topic, fully
             registered = self.times.get(topic)
             return () if registered is None else ((1.0, registered),)

@@ -137,7 +137,7 @@ class Link:
         self.table = _NO_SUBSCRIPTIONS
         """The subscriptions that it stores, as of when the two exchanged them."""
         self.seen: MessageSet = 0
-        self.told: set[int] = set()
+        self.told: MessageSet = 0
         """What it has been sent, has sent or has got elsewhere since."""
         self.offers: dict[tuple[Topic, bool], Offer | None] = {}
 
@@ -160,6 +160,7 @@ class BrokerSwarm(Protocol):
         """A broker's subscriptions, foreign and own; users have none."""
         self.buffer = UtilityBuffer(driver, parameters.buffer, self.table)
         self.seen: MessageSet = 0
+        self._dead: MessageSet = 0
         self.delivered: set[int] = set()
         self.links: dict[Node, Link] = {}
         self._under_way: set[int] = set()
@@ -237,10 +238,10 @@ class BrokerSwarm(Protocol):
         if link is None:
             return
         if isinstance(packet, Dispatch):
-            link.told.add(packet.messages.bit_length() - 1)
+            link.told |= packet.messages
             self._accept(peer, packet, now)
         elif isinstance(packet, Have):
-            link.told.add(packet.messages.bit_length() - 1)
+            link.told |= packet.messages
         elif isinstance(packet, Standing):
             self._hear_standing(peer, link, packet, now)
 
@@ -250,7 +251,9 @@ class BrokerSwarm(Protocol):
     def standing(self, other: Role, now: float) -> Standing:
         """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
         topics = self._wanted_topics()
-        self.seen = without(self.seen, self.driver.messages.dead(now))  # nobody sends what has expired
+        dead = self.driver.messages.dead(now)
+        if dead != self._dead:  # nobody sends what has expired
+            self.seen, self._dead = without(self.seen, dead), dead
         if self.role == other == USER and not self.parameters.direct_delivery:
             return Standing(self.role, topics, {}, 0)
         if self.role == USER:
@@ -276,7 +279,7 @@ class BrokerSwarm(Protocol):
         if not told.subscriptions and told.role == USER:
             link.table = _NO_SUBSCRIPTIONS
         elif self.role == told.role == BROKER:  # both have told each other all: the two tables are the same now
-            link.table = self.table.copy()
+            link.table = SubscriptionTable(self.table.times)
         else:
             link.table = SubscriptionTable(told.subscriptions)
             if told.role == BROKER:
@@ -315,7 +318,7 @@ class BrokerSwarm(Protocol):
         for peer, link in self.links.items():
             if link.open and peer != but:
                 offer = self._offer(link, message)
-                if offer and message.number not in link.told and not link.seen >> message.number & 1:
+                if offer and not (link.told | link.seen) & message.bit:
                     insort(offer.entries, copy.entry)
                     self.driver.wake(peer)
 
@@ -355,19 +358,19 @@ class BrokerSwarm(Protocol):
         if best is None:
             return None
         number = best.entries.pop()[1]
-        link.told.add(number)  # what the link loses is not tried again in this contact
+        link.told |= 1 << number  # what the link loses is not tried again in this contact
         if best.custody:
             self._under_way.add(number)
         copy = self.buffer.copies[number]
         return Dispatch(1 << number, copy.hops + 1, best_rank[1] if best.climbing else copy.mark, best.custody)
 
-    def _head(self, offer: Offer, told: set[int], now: float) -> Rank:
+    def _head(self, offer: Offer, told: MessageSet, now: float) -> Rank:
         """The rank of the best message in a queue; what cannot go any more leaves it on the way."""
         copies, entries = self.buffer.copies, offer.entries
         while entries:
             created, number = entries[-1]
             copy = copies.get(number)
-            if copy is not None and number not in told and not (offer.custody and number in self._under_way):
+            if copy is not None and not told >> number & 1 and not (offer.custody and number in self._under_way):
                 worth = utility(offer.matches, created, now)
                 if not offer.climbing or worth > copy.mark:
                     return (-offer.tier, worth, created, number)

@@ -46,6 +46,8 @@ SYSTEM = System(
     },
     settings="hunet.systems.socialcast:settings",
     claims="hunet.systems.socialcast.claims:sections",
+    figures="hunet.systems.socialcast.measures:FIGURES",
+    evaluation="hunet.systems.socialcast.claims:EVALUATION",
     pictures="hunet.systems.socialcast.pictures:draw",
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hunet.model import members
+from hunet.model import Node, members, without
 from hunet.systems.socialcast.socialcast import SocialCast
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 class SocialCastRandom(SocialCast):
     """SocialCast without prediction: each message stays, or goes to a neighbour drawn by lot (section V.A)."""
 
-    def update_own_utilities(self) -> None:
+    def update_own_utilities(self, ticks: int = 1) -> None:
         """Nobody asks for them."""
 
-    def rest(self, ticks: int) -> None:
-        """The same."""
+    def may_move(self, peer: Node) -> bool:
+        return without(self.held, self.has[peer]) != 0  # lots are drawn at every tick
 
     def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:  # noqa: ARG002
         peers = list(self.rows)

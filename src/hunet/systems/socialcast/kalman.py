@@ -92,7 +92,7 @@ class Levels:
         self._samples = 0
         self._begun: dict[str, int] = {}
         """For each predictor the number of samples that came before it."""
-        self._forecasts: dict[str, float] = {}
+        self.forecasts: dict[str, float] = {}
         """Those that are not 0."""
 
     def begin(self, name: str) -> None:
@@ -101,10 +101,13 @@ class Levels:
 
     def update(self, ones: set[str], times: int = 1) -> dict[str, float]:
         """Take in a 1 for these predictors and a 0 for all others, so many times; returns forecasts other than 0."""
-        steps, last, forecasts = self._gains, len(self._gains) - 1, self._forecasts
+        steps, last, forecasts = self._gains, len(self._gains) - 1, self.forecasts
         for name in ones:
             if name in self._begun:
                 forecasts.setdefault(name, 0.0)
+        if times == 1:
+            self._update_once(ones)
+            return forecasts
         for name in list(forecasts):
             sample, forecast = 1.0 if name in ones else 0.0, forecasts[name]
             age = self._samples - self._begun[name]
@@ -121,6 +124,21 @@ class Levels:
                 del forecasts[name]
         self._samples += times
         return forecasts
+
+    def _update_once(self, ones: set[str]) -> None:
+        steps, last, forecasts, begun = self._gains, len(self._gains) - 1, self.forecasts, self._begun
+        for name, before in list(forecasts.items()):
+            step = self._samples - begun[name]
+            gain = steps[step if step < last else last]
+            if name in ones:
+                forecasts[name] = before + gain * (1.0 - before)
+                continue
+            forecast = before + gain * (0.0 - before)
+            if forecast > NOTHING:
+                forecasts[name] = forecast
+            else:
+                del forecasts[name]
+        self._samples += 1
 
 
 @cache

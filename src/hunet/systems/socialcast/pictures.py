@@ -1,4 +1,4 @@
-"""SocialCast's curves: what the paper leaves out, calibrated, and its Fig. 3 and Fig. 5 as we measured them.
+"""SocialCast's curves: what the paper leaves out, calibrated.
 
 The same results give the same bytes. Lines are means over repetitions, bars their 95 % confidence intervals.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hunet.report.figures import panels as draw_panels
-from hunet.systems.socialcast.claims import WITH, WITHOUT, read
+from hunet.systems.socialcast.claims import EVALUATION
+from hunet.systems.socialcast.measures import WITH, WITHOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,11 +26,9 @@ MOBILITY = {
 
 def draw(results: Path, pictures: Path) -> None:
     """Draw the pictures of SocialCast's page, of the studies that have results."""
-    studies = read(results)
+    studies = EVALUATION.read(results)
     if "calibration" in studies:
         draw_calibration(studies["calibration"], pictures / "socialcast-calibration.svg")
-    if {"figure-3", "figure-5"} <= studies.keys():
-        draw_figures(studies["figure-3"], studies["figure-5"], pictures / "socialcast-figures.svg")
 
 
 def draw_calibration(study: Runs, path: Path) -> None:
@@ -58,24 +57,6 @@ def draw_calibration(study: Runs, path: Path) -> None:
         traffic.set(xlabel="maxTTL (right end: no limit)", ylabel="sent", ylim=(0, None))
         noise.legend()
         traffic.legend()
-
-
-def draw_figures(replicas: Runs, hops: Runs, path: Path) -> None:
-    """Fig. 3 and Fig. 5: delivery and traffic against γ and against maxTTL."""
-    with draw_panels(path, 2, 2) as panels:
-        for study, axis, label, (above, below) in (
-            (replicas, "copies", "γ (maxTTL 6)", (panels[0], panels[2])),
-            (hops, "max_hops", "maxTTL (γ = 3)", (panels[1], panels[3])),
-        ):
-            for association in ("goal", "home"):
-                name, colour = MOBILITY[association]
-                here = study.only(association=association)
-                for protocol, line, said in ((WITH, "-", name), (WITHOUT, "--", f"{name}, without prediction")):
-                    _curve(above, here.along("delivery_ratio", protocol, axis), colour, said, line)
-                    _curve(below, here.along("relayed", protocol, axis), colour, said, line)
-            above.set(ylabel="delivery", ylim=(0, 1.05))
-            below.set(xlabel=label, ylabel="sent", ylim=(0, None))
-        panels[2].legend(loc="upper left")
 
 
 def _curve(panel: Any, along: dict[Any, Interval], colour: str, label: str | None = None, linestyle: str = "-") -> None:

@@ -6,7 +6,8 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, ClassVar
+from math import inf, nextafter
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
 from hunet.protocols.capabilities import Demand
@@ -15,8 +16,14 @@ from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
     from random import Random
+
+    from hunet.protocols.capabilities import RepeatingDriver
+
+
+_MARGIN = 1e-9
+"""So much higher may a utility be than worked out in another order."""
 
 
 class Advertisement(Control, frozen=True, gc=False):
@@ -30,6 +37,13 @@ class Advertisement(Control, frozen=True, gc=False):
     def size(self) -> int:
         names = len("".join(self.interests).encode()) + len("".join(self.utilities).encode())
         return names + 8 * len(self.utilities) + ID_BYTES * self.received.bit_count()
+
+
+class Outlook(Advertisement, frozen=True, gc=False):
+    """An advertisement of a device that may leave out the next ones, because all of them follow from this one."""
+
+    near: tuple[Topic, ...]
+    """The interests of its neighbours: forecasts of these rise from now on, and all others fall."""
 
 
 class Transfer(Data, frozen=True, gc=False):
@@ -67,7 +81,18 @@ class SocialCast(Protocol):
         self._handovers: dict[Node, MessageSet] = {}
         self._observed: Counter[str] = Counter()
         self._asleep: float | None = None
-        """While nobody is near no timer runs: when the next tick is due that has not been made up for."""
+        """While every tick would be like the last no timer runs: when the next one is due that was not made up for."""
+        self._company: set[Hashable] | None = None
+        """The neighbours, and their interests, as sampled at the last tick; None if they have changed since."""
+        self._near: set[Topic] | None = None
+        self._interests: tuple[Topic, ...] | None = None
+        self._silent = False
+        self._said = Advertisement((), {}, 0)
+        """The last advertisement."""
+        self._first_expiry = inf
+        """No message that it tells of expires before."""
+        self._movers: list[Node] = []
+        """Neighbours that may get something."""
 
     # Events -------------------------------------------------------------------------------------------------------
 
@@ -78,32 +103,40 @@ class SocialCast(Protocol):
                 self.driver.set_timer(f"held_at_{time:g}", time)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
-        self._catch_up(now)
-        if self._asleep is not None:
-            self.driver.set_timer("tick", self._asleep)
-            self._asleep = None
+        self._wake(now)
         self.neighbours[peer] = None
+        self._company = None
         return ()
 
-    def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
+    def link_down(self, peer: Node, now: float) -> None:
+        self._wake(nextafter(now, inf))  # a tick that is due now comes before
         del self.neighbours[peer]
+        self._company = None
         row = self.rows.pop(peer, None)
-        if row and self.parameters.col_mode == "interval":
-            self.surroundings.passed.update(row.interests)
+        if row:
+            self._near = None
+            if self.parameters.col_mode == "interval":
+                self.surroundings.passed.update(row.interests)
         for table in (self.has, self._handovers):
             table.pop(peer, None)
         self._wake_carriers_of(self._deliveries.pop(peer, 0))
 
     def subscribe(self, topic: Topic, now: float) -> None:
+        self._wake(now)
         super().subscribe(topic, now)
-        self._catch_up(now)
+        self._interests = None
         self.forecasts.learn(topic)
         self._bury_the_dead(now)
         for number in members(self.held & self.driver.messages.on_topic(topic)):
             self._deliver(number, self.copies[self._copies_of[number][0]][1])
 
+    def unsubscribe(self, topic: Topic, now: float) -> None:
+        self._wake(nextafter(now, inf))
+        super().unsubscribe(topic, now)
+        self._interests = None
+
     def publish(self, message: Message, now: float) -> None:
-        self._catch_up(now)
+        self._wake(now)
         self.forecasts.learn(message.topic)
         self.delivered |= message.bit
         self._remember(message.number)
@@ -113,10 +146,13 @@ class SocialCast(Protocol):
     def timer(self, tag: str, now: float) -> None:
         if tag == "tick":
             self._tick(now)
-            if self.neighbours:
-                self.driver.set_timer(tag, now + self.parameters.period)
+            due = now + self.parameters.period
+            if self._goes_on_like_this(now):
+                self._asleep, self._silent = due, bool(self.neighbours)
             else:
-                self._asleep = now + self.parameters.period
+                self.driver.set_timer(tag, due)
+        elif tag == "expiry":
+            self._wake(now)
         else:
             self._bury_the_dead(now)
             self._observed[f"{tag}_{len(self.copies)}"] += 1
@@ -131,16 +167,32 @@ class SocialCast(Protocol):
         self._bury_the_dead(now)
         if self.neighbours:
             received = without(self.received_set, self.driver.messages.dead(now))  # nobody sends what has expired
-            self.driver.broadcast(Advertisement(tuple(sorted(self.topics)), self.utilities, received))
+            self._said, self._silent = self._advertisement(received), False
+            self.driver.broadcast(self._said)
             self._plan()
+
+    def _advertisement(self, received: MessageSet) -> Advertisement:
+        if self._interests is None:
+            self._interests = tuple(sorted(self.topics))
+        if self._near is not None and self._repeats():
+            return Outlook(self._interests, self.utilities, received, tuple(self._near))
+        return Advertisement(self._interests, self.utilities, received)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Advertisement):
-            self.rows[peer], self.has[peer] = packet, packet.received
-            if not packet.utilities.keys() <= self.forecasts.topics.keys():
+            last = self.rows.get(peer)
+            if last is None or last.interests != packet.interests:
+                self._wake(now)
+                self._near = None
+            if last is None or len(last.utilities) != len(packet.utilities):  # nobody unlearns a topic
+                self._wake(now)
                 for topic in packet.utilities:
                     self.forecasts.learn(topic)
+            self.rows[peer], self.has[peer] = packet, packet.received
+            if self._asleep is not None and self.may_move(peer):
+                self._wake(now)
         elif isinstance(packet, Transfer):
+            self._wake(now)
             for number, hops in zip(members(packet.messages), packet.hops, strict=True):
                 if now <= self.driver.messages[number].expires:
                     self._take(number, hops, packet.replica)
@@ -166,8 +218,9 @@ class SocialCast(Protocol):
             return Transfer(handed, tuple([self._lift(number) + 1 for number in members(handed)]), True)
         return None
 
-    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
+    def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
         assert isinstance(packet, Transfer)
+        self._wake(now)
         self.surroundings.transmissions += packet.messages.bit_count()
         if arrived and peer in self.has:
             self.has[peer] |= packet.messages
@@ -195,13 +248,73 @@ class SocialCast(Protocol):
 
     # Steps --------------------------------------------------------------------------------------------------------
 
-    def update_own_utilities(self) -> None:
-        """Sample the surroundings, and forecast (section IV)."""
-        near = {topic for row in self.rows.values() for topic in row.interests}
-        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(self.neighbours), near))
+    def update_own_utilities(self, ticks: int = 1) -> None:
+        """Sample the surroundings, so many times if they stay as they are, and forecast (section IV)."""
+        if self._company is None:
+            self._company = set(self.neighbours)
+        if self._near is None:
+            self._near = {topic for row in self.rows.values() for topic in row.interests}
+        self.utilities = self.forecasts.utilities(self.surroundings.sample(self._company, self._near), ticks)
+
+    # Ticks that are like the last -----------------------------------------------------------------------------------
+
+    def is_silent(self) -> bool:
+        return self._silent
+
+    def say_again(self, now: float) -> Control | None:
+        self._catch_up(now)
+        return self._said
+
+    def _repeats(self) -> bool:
+        return bool(getattr(self.driver, "repeats", False)) and self.forecasts.monotonous
+
+    def _goes_on_like_this(self, now: float) -> bool:
+        """Whether all ticks until something happens do nothing but forecast and advertise."""
+        if not self.neighbours:
+            return True
+        if not self._repeats() or self._deliveries or self._handovers:
+            return False
+        for peer in self._movers:
+            if self.may_move(peer):
+                return False
+        if self._first_expiry < now:
+            messages = self.driver.messages
+            self._first_expiry = min([messages[each].expires for each in members(self._said.received)], default=inf)
+        if self._first_expiry < inf:
+            self.driver.set_timer("expiry", self._first_expiry)
+        return True
+
+    def may_move(self, peer: Node) -> bool:
+        """Whether a neighbour may get something now or at a later tick, if utilities go on as they do."""
+        row, lacks = self.rows[peer], without(self.held, self.has[peer])
+        if not lacks:
+            return False
+        if not isinstance(row, Outlook):
+            return True
+        by_topic, weight, levels = self.driver.messages.by_topic, self.forecasts.weight, self.forecasts.levels
+        for topic in row.interests:
+            if lacks & by_topic.get(topic, 0):
+                return True
+        own, theirs, least = self._near or (), row.near, self.parameters.hysteresis - _MARGIN
+        highest = min(row.utilities.values(), default=0.0) + weight  # the least is at least what all have in common
+        for topic, utility in row.utilities.items():
+            more = (highest if topic in theirs else utility) - least
+            if more <= 0 or (topic in own and more <= weight * levels.get(topic, 0.0)):
+                continue
+            if lacks & by_topic.get(topic, 0):
+                return True
+        return False
+
+    def _wake(self, now: float) -> None:
+        """Something happens: make up for the ticks so far, and make the others one by one."""
+        if self._asleep is None:
+            return
+        self._catch_up(now)
+        self.driver.set_timer("tick", self._asleep)
+        self._asleep = None
 
     def _catch_up(self, now: float) -> None:
-        """Make up for the ticks of a device without neighbours: each sees the same, and only forecasts change.
+        """Make up for the ticks before now: each sees the same, and only forecasts change.
 
         At one instant contacts, subscriptions and publications come before timers, so that a tick that is due now is
         not among them.
@@ -212,28 +325,42 @@ class SocialCast(Protocol):
         while self._asleep < now:
             last, self._asleep = self._asleep, self._asleep + self.parameters.period
             ticks += 1
-        self.rest(ticks)
-        self._bury(number for number in members(self.held) if self.driver.messages[number].expires < last)
-
-    def rest(self, ticks: int) -> None:
-        """Sample the surroundings so many times in which nobody is there."""
-        self.utilities = self.forecasts.utilities(self.surroundings.sample(set(), set()), ticks)
+        self.update_own_utilities(ticks)
+        if self.neighbours:
+            cast("RepeatingDriver", self.driver).repeated(self._said, ticks)
+            self._said = self._advertisement(self._said.received)
+        messages = self.driver.messages
+        dead = self.held & messages.dead(now)
+        if dead:
+            self._bury([number for number in members(dead) if messages[number].expires < last])
 
     def _plan(self) -> None:
         """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
         self._deliveries, self._handovers = {}, {}
-        held, movable, by_topic = self.held, 0, self.driver.messages.by_topic
-        for has in self.has.values():
-            movable |= held & ~has
-        if not movable:  # everybody near has everything: the buffer need not be looked through
+        movable, by_topic = 0, self.driver.messages.by_topic
+        self._movers = movers = []
+        repeating = cast("RepeatingDriver", self.driver) if self._repeats() else None
+        for peer, has in self.has.items():
+            lacks = without(self.held, has)
+            if not lacks:
+                continue
+            if repeating and repeating.is_silent(peer):
+                if not self.may_move(peer):
+                    continue
+                said = repeating.last_said(peer)
+                assert isinstance(said, Advertisement)
+                self.rows[peer] = said
+            movable |= lacks
+            movers.append(peer)
+        if not movers:  # mostly everybody near has everything: the buffer need not be looked through
             return
         for topic in self.forecasts.topics:
             mine = movable & by_topic.get(topic, 0)
             if mine:
                 self.choose_carriers(topic, mine)
-        for peer, row in self.rows.items():
+        for peer in movers:
             wanted = 0
-            for topic in row.interests:
+            for topic in self.rows[peer].interests:
                 wanted |= by_topic.get(topic, 0)
             wanted &= movable & ~self.has[peer] & ~self._handovers.get(peer, 0)
             if wanted:
@@ -254,7 +381,8 @@ class SocialCast(Protocol):
         """
         level = self.utilities.get(topic, 0.0) + self.parameters.hysteresis
         told = [(row.utilities.get(topic, 0.0), peer) for peer, row in self.rows.items()]
-        for _, peer in sorted([(-utility, peer) for utility, peer in told if utility > level]):
+        better = [(-utility, peer) for utility, peer in told if utility > level]
+        for _, peer in sorted(better) if len(better) > 1 else better:
             taken = mine & ~self.has[peer]
             if taken:
                 self._handovers[peer] = self._handovers.get(peer, 0) | taken
@@ -282,6 +410,7 @@ class SocialCast(Protocol):
         if not self.received_set >> number & 1:
             self.received.append(number)
             self.received_set |= 1 << number
+            self._first_expiry = min(self._first_expiry, self.driver.messages[number].expires)
             if len(self.received) > self.parameters.memory:
                 self.received_set ^= 1 << self.received.popleft()
 

@@ -38,6 +38,8 @@ def change_degree(before: set[Hashable], now: set[Hashable]) -> float:
     >>> change_degree({1, 2, 3}, {2, 3, 4, 5})
     0.6
     """
+    if before is now:
+        return 0.0
     either = len(before | now)
     return (either - len(before & now)) / either if either else 0.0
 
@@ -66,7 +68,7 @@ class Surroundings:
         change = change_degree(self._before, neighbours)
         self._before = neighbours
         passed, self.passed = self.passed, set()
-        return Sample(change, near | passed, max(0.0, 1 - self.transmissions / self._battery))
+        return Sample(change, near | passed if passed else near, max(0.0, 1 - self.transmissions / self._battery))
 
 
 def _change(sample: Sample, topic: str) -> float:  # noqa: ARG001
@@ -153,9 +155,16 @@ class Forecasts:
         self._shared = [(w, ATTRIBUTES[name], self._predictor()) for name, w in chosen if name not in _PER_INTEREST]
         self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Predictor]]] = []
         self._levels: list[tuple[float, Levels]] = []
+        self.weight = settings.weights.get("col", 0.0)
+        self.levels: dict[str, float] = {}
+        """Of a device whose forecasts are monotonous, those of ``col`` that are not 0."""
+        plain = settings.model == "level" and settings.distrust is None
+        self.monotonous = plain and set(settings.weights) <= {"cdc", "col"}
+        """Whether forecasts only rise, or only fall, while surroundings stay as they are."""
         for name, w in chosen:
-            if name in _PER_INTEREST and settings.model == "level" and settings.distrust is None:
+            if name in _PER_INTEREST and plain:
                 self._levels.append((w, Levels(settings.state_noise, settings.observation_noise)))
+                self.levels = self._levels[0][1].forecasts
             elif name in _PER_INTEREST:
                 self._own.append((w, ATTRIBUTES[name], {}))
 

@@ -65,6 +65,8 @@ SYSTEM = System(
     },
     settings="hunet.systems.socio_aware_overlay:settings",
     claims="hunet.systems.socio_aware_overlay.claims:sections",
+    figures="hunet.systems.socio_aware_overlay.measures:FIGURES",
+    evaluation="hunet.systems.socio_aware_overlay.claims:EVALUATION",
 )
 
 

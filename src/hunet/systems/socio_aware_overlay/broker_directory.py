@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hunet.model import Node, NodeSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 
 class Entry(NamedTuple):
@@ -49,9 +49,11 @@ class BrokerDirectory:
         self.brokers: NodeSet = 0
         """All brokers of all communities."""
 
-    def update(self, entries: Iterable[tuple[NodeSet, NodeSet, float]]) -> bool:
+    def update(self, entries: Sequence[tuple[NodeSet, NodeSet, float]]) -> bool:
         """Take in entries; whether any was news."""
         news = False
+        if self._judged.issuperset(entries):  # mostly all of them
+            return news
         for given in entries:
             if given in self._judged:
                 continue

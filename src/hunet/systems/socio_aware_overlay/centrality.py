@@ -31,24 +31,12 @@ def graph_of(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet]) -> Graph:
     >>> graph_of(0b111, {0: 0b110, 1: 0b1000})
     {0: 6, 1: 1, 2: 1}
     """
-    return symmetric_graph(nodes, familiar_of, transposed(familiar_of))
-
-
-def transposed(familiar_of: Mapping[Node, NodeSet]) -> dict[Node, NodeSet]:
-    """For each node, in whose familiar sets it is."""
-    found: dict[Node, NodeSet] = {}
+    near: dict[Node, NodeSet] = {}
     for node, familiar in familiar_of.items():
+        near[node] = near.get(node, 0) | familiar
         for other in members(familiar):
-            found[other] = found.get(other, 0) | 1 << node
-    return found
-
-
-def symmetric_graph(nodes: NodeSet, familiar_of: Mapping[Node, NodeSet], familiar_to: Mapping[Node, NodeSet]) -> Graph:
-    """The graph of a community from familiar sets and what they are transposed."""
-    return {
-        node: (familiar_of.get(node, 0) | familiar_to.get(node, 0)) & (nodes ^ 1 << node)
-        for node in reversed(members(nodes))
-    }
+            near[other] = near.get(other, 0) | 1 << node
+    return {node: near.get(node, 0) & (nodes ^ 1 << node) for node in reversed(members(nodes))}
 
 
 def closeness(graph: Graph) -> dict[int, float]:
@@ -103,7 +91,7 @@ def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) ->
     ('0b1111', '0b1')
     """
     if by == "closeness":
-        group = _closest(graph)
+        group, _ = closest(graph)
     else:
         central = betweenness(graph)
         best = max(central.values(), default=0.0)
@@ -111,23 +99,30 @@ def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) ->
     return group & -group if single else group
 
 
-def _closest(graph: Graph) -> NodeSet:
-    """The nodes of the highest closeness.
+def closest(graph: Graph) -> tuple[NodeSet, int]:
+    """The nodes of the highest closeness; and, if they are so by their degree, the least degree that may change that.
 
     Whoever is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree: nodes
-    are tried by falling degree, and in a dense community few are.
+    are tried by falling degree, and in a dense community few are. If those of the highest degree all have that sum,
+    they stay the closest until more nodes come, or another node has as many neighbours; otherwise the degree is 0.
+
+    >>> closest(graph_of(0b1111, {0: 0b1110}))
+    (1, 3)
     """
     everybody, others = _everybody(graph), 2 * (len(graph) - 1)
+    degrees = [near.bit_count() for near in graph.values()]
+    highest = degree = max(degrees, default=0)
     nearest, group = len(graph) ** 2, 0  # no distances sum up to more
-    for degree, node in sorted([(near.bit_count(), node) for node, near in graph.items()], reverse=True):
-        if others - degree > nearest:
-            break
-        total = _distances(graph, node, everybody)
-        if total < nearest:
-            nearest, group = total, 0
-        if total == nearest:
-            group |= 1 << node
-    return group
+    while degree >= 0 and others - degree <= nearest:
+        for node in [node for node, its in zip(graph, degrees, strict=True) if its == degree]:
+            total = _distances(graph, node, everybody)
+            if total < nearest:
+                nearest, group = total, 0
+            if total == nearest:
+                group |= 1 << node
+        degree = max([its for its in degrees if its < degree], default=-1)
+    lasting = nearest == others - highest and group.bit_count() == degrees.count(highest)
+    return group, highest if lasting else 0
 
 
 def _distances(graph: Graph, node: int, everybody: NodeSet) -> int:

@@ -31,7 +31,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NamedTuple
 
 from hunet.model import Node, NodeSet, Parameters, about, members
-from hunet.systems.socio_aware_overlay.centrality import Graph, symmetric_graph
+from hunet.systems.socio_aware_overlay.centrality import Graph
 from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
 
 
@@ -105,10 +105,14 @@ class LocalCommunity:
         self._confirmed: dict[Node, float] = {}
         """With a window: when each member was last found to belong here."""
         self._told: Told | None = None
-        self._familiar_to: dict[Node, NodeSet] = {}
-        """For each device, in whose of the known familiar sets it is; but for those that have changed since."""
-        self._transposed: dict[Node, NodeSet] = {}
-        """Of those the familiar set that has been looked at."""
+        self._near: dict[Node, NodeSet] = {}
+        """For each device, those that are in its familiar set or have it in theirs."""
+        self._unjoined: dict[Node, NodeSet] = {}
+        """Familiar sets that have grown since and are not yet part of that."""
+        self._graph: Graph = {}
+        """The same within the community."""
+        self._more: NodeSet | None = None
+        """Those that have got more neighbours since somebody asked; None if more than that has changed."""
         self._heard: dict[Node, tuple[dict[Node, NodeSet], int]] = {}
         """What each peer told last of its members, and how often this device had begun to know of others then."""
         self._beginnings = 0
@@ -125,12 +129,25 @@ class LocalCommunity:
         return self._told
 
     def graph(self) -> Graph:
-        """The community: two are neighbours if either is in the other's familiar set, as far as known."""
-        for node, before in self._transposed.items():
-            for other in members(before ^ self.familiar_of.get(node, 0)):
-                self._familiar_to[other] = self._familiar_to.get(other, 0) ^ 1 << node
-        self._transposed.clear()
-        return symmetric_graph(self.nodes, {**self.familiar_of, self.node: self.familiar}, self._familiar_to)
+        """The community: two are neighbours if either is in the other's familiar set, as far as known.
+
+        It grows with what is known, and who has asked must not change it.
+        """
+        for node, familiar in self._unjoined.items():
+            self._join(node, familiar)
+        self._unjoined.clear()
+        if self._more is None:
+            near, nodes = self._near, self.nodes
+            self._graph = {node: near.get(node, 0) & nodes for node in reversed(members(nodes))}
+            self._more = 0
+        return self._graph
+
+    def changes(self) -> NodeSet | None:
+        """Who has got more neighbours in the graph since the last call; None if there is more that has changed."""
+        fresh = self._more is None
+        self.graph()
+        more, self._more = self._more, 0
+        return None if fresh else more
 
     # What happens ---------------------------------------------------------------------------------------------------
 
@@ -147,8 +164,8 @@ class LocalCommunity:
         last, when = self._heard.get(peer, (None, 0))
         if told.familiar_of != last or when != self._beginnings:  # otherwise all of it is known
             for node, heard in told.familiar_of.items():
-                known = mine.get(node)
-                if known is not None and heard & ~known:
+                known = mine.get(node, heard)
+                if known is not heard and heard & ~known:
                     self._know(node, known | heard)
                     new = True
             self._heard[peer] = (told.familiar_of, self._beginnings)
@@ -205,12 +222,14 @@ class LocalCommunity:
     # Steps ----------------------------------------------------------------------------------------------------------
 
     def _befriend(self, peer: Node, now: float) -> None:
-        self._familiar_to[peer] = self._familiar_to.get(peer, 0) | 1 << self.node
+        self._unjoined[self.node] = self.familiar
         self._admit(peer, self._present.get(peer), now)
         self._told = None
 
     def _admit(self, node: Node, familiar: NodeSet | None, now: float) -> None:
-        self.nodes |= 1 << node
+        if not self.nodes >> node & 1:
+            self.nodes |= 1 << node
+            self._more = None
         self._confirm(node, now)
         if familiar is not None and node != self.node:
             self._know(node, self.familiar_of.get(node, 0) | familiar)
@@ -218,10 +237,37 @@ class LocalCommunity:
     def _know(self, node: Node, familiar: NodeSet) -> None:
         """Take down the familiar set of a member, as far as it is known."""
         before = self.familiar_of.get(node)
-        if before is None or before & ~familiar:  # what was heard of it before may be news now
-            self._beginnings += 1
         self.familiar_of[node] = familiar
-        self._transposed.setdefault(node, before or 0)
+        if before is None:
+            self._beginnings += 1  # what was heard of it before may be news now
+        elif before & ~familiar:
+            self._beginnings += 1
+            self._join_anew()
+        self._unjoined[node] = familiar
+
+    def _join(self, node: Node, familiar: NodeSet) -> None:
+        """Take down that a device and those in its familiar set are near each other."""
+        near = self._near
+        known = near.get(node, 0)
+        new = familiar & ~(known | 1 << node)
+        if not new:
+            return
+        near[node] = known | new
+        for other in members(new):
+            near[other] = near.get(other, 0) | 1 << node
+        inside = new & self.nodes
+        if inside and self._more is not None:
+            graph = self._graph
+            self._more |= inside | 1 << node
+            graph[node] |= inside
+            for other in members(inside):
+                graph[other] |= 1 << node
+
+    def _join_anew(self) -> None:
+        """Begin again, since familiar sets have become smaller."""
+        self._near.clear()
+        self._more = None
+        self._unjoined = {**self.familiar_of, self.node: self.familiar}
 
     def _confirm(self, node: Node, now: float) -> None:
         if self.rules.window is not None:
@@ -232,14 +278,13 @@ class LocalCommunity:
         if self.rules.window is None:
             return False
         gone = self._familiar.forget(now)
-        for node in members(gone):
-            self._familiar_to[node] &= ~(1 << self.node)
         old = now - self.rules.window
         stale = [node for node, when in self._confirmed.items() if when < old and not self.familiar >> node & 1]
         for node in stale:
             del self._confirmed[node]
-            self._transposed.setdefault(node, self.familiar_of.pop(node, 0))
+            self.familiar_of.pop(node, None)
             self.nodes &= ~(1 << node)
         if gone or stale:
             self._told = None
+            self._join_anew()
         return bool(gone or stale)

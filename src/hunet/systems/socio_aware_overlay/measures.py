@@ -8,33 +8,22 @@ units, and all ten rows agree on 390 s. *Undelivered* are publications that reac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
 
-from hunet.model.intervals import Interval
-from hunet.report.runs import Metric, NotRunError, Row, Runs, Studies, axes_of, read_studies, tables_of
+from hunet.report.runs import Figure, Row, axes_of, tables_of
 
 OVERLAY, PUSH = "socio-aware-overlay", "push"
 UNIT = 390.0
 """Seconds in a time unit of the paper's tables."""
-STUDIES = (
-    *("table-1", "table-2-cambridge", "table-2-reality", "table-2-geolife", "figure-5", "figures-7-and-8", "figure-9"),
-    *("table-3", "table-4", "table-4-same-community", "table-5", "figure-14", "unicast", "what-matters", "online"),
-)
 
 
-def read(results: Path) -> Studies:
-    """The studies that have results, with the trace of a run among its axes."""
-    return read_studies(results, STUDIES, lambda row: {"trace": row["contacts"], **axes_of(row)})
-
-
-def communities_of(runs: Runs, **place: Any) -> list[dict[str, Any]]:
-    """The communities that a frozen study took for granted."""
-    name = runs.first(OVERLAY, **place)["name"]["result"]
-    found: list[dict[str, Any]] = {**name["parameters"], **name.get("prepared", {})}["communities"]
-    return found
+def place(row: Row) -> Row:
+    """Where a run stands: its trace, and the values of the axes."""
+    return {"trace": row["contacts"], **axes_of(row)}
 
 
 def undelivered_percent(undelivered: int, publications: int) -> int:
@@ -123,7 +112,7 @@ def measured(tables: Path) -> Dissemination:
     )
 
 
-def measure(name: str) -> Metric:
+def measure(name: str) -> Figure:
     """A field of :class:`Dissemination` as a metric of a run."""
 
     def of(row: Row) -> float | None:
@@ -131,14 +120,6 @@ def measure(name: str) -> Metric:
         return found
 
     return of
-
-
-def known(runs: Runs, name: str, **place: Any) -> Interval:
-    """A measure of dissemination at a place of a study; where nothing was delivered, it counts as not run."""
-    found = runs.at(measure(name), OVERLAY, **place)
-    if not found.runs:
-        raise NotRunError
-    return found
 
 
 def _columns(tables: Path, table: str, *names: str) -> list[list[Any]]:
@@ -150,3 +131,60 @@ def _columns(tables: Path, table: str, *names: str) -> list[list[Any]]:
 
 def _share(holds: list[bool]) -> float:
     return sum(holds) / len(holds) if holds else 0.0
+
+
+def _within(*path: str | int) -> Figure:
+    """What the analysis of a trace's communities found, or the frozen communities of a run say."""
+
+    def of(row: Row) -> float | None:
+        found: Any = row["observed"]
+        for step in path:
+            found = found[step]
+        return float(len(found)) if isinstance(found, list) else found
+
+    return of
+
+
+def _size(row: Row) -> float:
+    """The mean size of the communities that devices found."""
+    return mean(len(each) for each in row["observed"]["communities"])
+
+
+def _frozen(measured: Callable[[list[dict[str, Any]]], float]) -> Figure:
+    """A figure of the communities that a frozen study took for granted, the largest first."""
+    return lambda row: float(measured(_communities(row)))
+
+
+def _communities(row: Row) -> list[dict[str, Any]]:
+    """What a frozen study took for granted: given, or prepared from the trace."""
+    name = row["name"]["result"]
+    found: list[dict[str, Any]] = {**name["parameters"], **name.get("prepared", {})}["communities"]
+    return found
+
+
+FIGURES: dict[str, Figure] = {
+    "pair_hops": _within("graph", "hops_mean"),
+    "clustering": _within("graph", "clustering_mean"),
+    "similarity": _within("similarity", "k-clique"),
+    "similarity_to_newman": _within("similarity", "newman"),
+    "accuracy": _within("accuracy", "k-clique"),
+    "found_half_alike": _within("found", "k-clique", 0),
+    "found_nearly_alike": _within("found", "k-clique", 4),
+    "communities": _within("communities"),
+    "community_size": _size,
+    "community_density": _within("density"),
+    **{name: measure(name) for name in Dissemination._fields},
+    "median_share": lambda row: _median_share(measured(tables_of(row))),
+    "epidemic_total_hops": lambda row: (row["hopcount_avg"] or 0) * row["delivered"],
+    "frozen_communities": _frozen(len),
+    "largest_community": _frozen(lambda known: len(known[0]["members"])),
+    "brokers_of_largest": _frozen(lambda known: len(known[0]["brokers"])),
+    "loners": _frozen(lambda known: max(len(each["guests"]) for each in known)),
+    "broker_share": _frozen(lambda known: mean(len(each["brokers"]) / len(each["members"]) for each in known)),
+}
+"""Tables 1 to 5, Fig. 5 to 9 and 12 to 14, and section 5.3, as columns of summaries, reports and claims."""
+
+
+def _median_share(found: Dissemination) -> float | None:
+    """The median of C - A relative to its mean."""
+    return found.median_units / found.pub_to_sub if found.median_units is not None and found.pub_to_sub else None

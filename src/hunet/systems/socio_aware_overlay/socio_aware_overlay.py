@@ -26,7 +26,7 @@ from hunet.protocols.capabilities import Demand, Experiment, OutOfBandDriver
 from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
-from hunet.systems.socio_aware_overlay.centrality import Centrality, Graph, brokers, farthest
+from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, closest, farthest
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
 from hunet.systems.socio_aware_overlay.packets import (
@@ -151,11 +151,14 @@ class SocioAwareOverlay(Carrier):
         """Publications on their way to other brokers over contacts."""
         self.floods: dict[tuple[NodeSet, int], MessageSet] = {}
         """Publications to be spread, by who may get them, and how many more times they may be passed on."""
+        self._reach: NodeSet = 0
+        """Who may get any of them."""
         self._online = parameters.mode == "online"
         self._direct = parameters.broker_link == "direct"
-        self._graph: Graph = {}
-        """The community as it was last looked at, and the place that followed from it."""
         self._seen = self.place
+        """The place that followed from the community as it was last looked at."""
+        self._degree = 0
+        """That place is the same as long as all nodes that get more neighbours have fewer than this."""
         self._words: dict[bool, tuple[Control, ...]] = {}
         """The greetings for members of the community and its brokers and for others, until something changes."""
         self._said: tuple[CommunityNews, BrokerNews, SubscriptionNews] | None = None
@@ -219,7 +222,8 @@ class SocioAwareOverlay(Carrier):
         elif isinstance(packet, SubscriptionNews):
             if self._subscriptions_heard.get(peer) != packet.records:
                 self._subscriptions_heard[peer] = packet.records
-                self._learn(self._of_concern(packet.records, peer), peer)
+                if not self.subscriptions.knows(packet.records):
+                    self._learn(self._of_concern(packet.records, peer), peer)
         else:
             super().receive(peer, packet, now)
             if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
@@ -259,9 +263,10 @@ class SocioAwareOverlay(Carrier):
             return self.outbox & wanted, "inject", 0, 0
         if self.errands & wanted and brokered:
             return self.errands & wanted, "inject", 0, 0
-        for (scope, left), messages in self.floods.items():
-            if messages & wanted and scope >> peer & 1:
-                return messages & wanted, "flood", scope, left - 1
+        if self._reach >> peer & 1:
+            for (scope, left), messages in self.floods.items():
+                if scope >> peer & 1 and messages & wanted:
+                    return messages & wanted, "flood", scope, left - 1
         if self.unicasts & wanted and (self.parameters.unicast == "epidemic" or self.directory.brokers >> peer & 1):
             return self.unicasts & wanted, "unicast", 0, 0
         return 0, "inject", 0, 0
@@ -343,6 +348,7 @@ class SocioAwareOverlay(Carrier):
 
     def _flood(self, messages: MessageSet, scope: NodeSet, left: int) -> MessageSet:
         self.floods[scope, left] = self.floods.get((scope, left), 0) | messages
+        self._reach |= scope
         return messages
 
     # Subscriptions --------------------------------------------------------------------------------------------------
@@ -379,10 +385,15 @@ class SocioAwareOverlay(Carrier):
         if nodes == 1 << self.node:
             self._move(Place(nodes), now)
             return
-        graph = self.view.graph()
-        if graph != self._graph:  # otherwise what was worked out last still holds
-            group = brokers(graph, self.parameters.centrality, single=not self.parameters.broker_group)
-            self._graph, self._seen = graph, Place(nodes, group, max(1, farthest(graph, group)))
+        more, graph = self.view.changes(), self.view.graph()
+        if more is None or any(graph[node].bit_count() >= self._degree for node in members(more)):
+            if self.parameters.centrality == "closeness":
+                group, self._degree = closest(graph)
+            else:
+                group = brokers(graph, self.parameters.centrality)
+            if not self.parameters.broker_group:
+                group &= -group
+            self._seen = Place(nodes, group, max(1, farthest(graph, group)))
         self._move(self._seen, now)
 
     def _find_default(self, peer: Node, now: float) -> None:

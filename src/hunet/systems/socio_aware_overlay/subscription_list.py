@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hunet.model import Node, NodeSet, Topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 Record = tuple[Node, Topic, bool, float]
 """Subscriber, topic, whether it wants it (or no longer does), since when."""
@@ -35,13 +35,18 @@ class SubscriptionList:
         self._records: dict[tuple[Node, Topic], Record] = {}
         self._subscribers: dict[Topic, NodeSet] = {}
         self._all: tuple[Record, ...] | None = None
+        self._judged: set[Record] = set()
+        """Every record ever heard."""
+
+    def knows(self, records: Sequence[Record]) -> bool:
+        """Whether none of these records would be news."""
+        return records == self._all or self._judged.issuperset(records)  # members of a community mostly know the same
 
     def update(self, records: Iterable[Record]) -> list[Record]:
         """Take in records; returns those that were news."""
         news: list[Record] = []
-        if records == self._all:  # members of a community mostly know the same
-            return news
         for record in records:
+            self._judged.add(record)
             node, topic, wanted, time = record
             known = self._records.get((node, topic))
             if known is None or (time, not wanted) > (known[3], not known[2]):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hunet.model.intervals import Interval
 from hunet.report.claims import percent, table
 from hunet.report.runs import Runs, Studies
-from hunet.systems.socio_aware_overlay.measures import OVERLAY, PUSH, UNIT, known, measure, undelivered_percent
+from hunet.systems.socio_aware_overlay.measures import OVERLAY, PUSH, UNIT, measure, undelivered_percent
 
 
 class Row(NamedTuple):
@@ -52,11 +52,6 @@ def place_of(row: Row, loners: bool) -> dict[str, Any]:
     """Where a row of the tables stands in our studies' grids."""
     load = row.load.partition("/")[2]
     return {"default_community": loners} | ({} if load.endswith("C") else {"subscriptions": int(load)})
-
-
-def loads(runs: Runs, name: str) -> dict[bool, list[Interval]]:
-    """A measure at the three loads of Table 4, with and without the default community."""
-    return {loners: [known(runs, name, **place_of(row, loners)) for row in TABLE_4] for loners in LONERS}
 
 
 def total_hops(runs: Runs, subscriptions: int) -> Interval:
