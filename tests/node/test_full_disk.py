@@ -98,5 +98,5 @@ def test_a_node_starts_on_a_disk_that_is_full(tmp_path: Path) -> None:
             said.append((await ann.publish("news", "there is room again")).id)
             assert {each["id"] for each in ann.carried()} == set(said)
 
-    with needs_small_disk(tmp_path, "1m") as resize:
+    with needs_small_disk(tmp_path, "2m") as resize:
         asyncio.run(scene(resize))

@@ -191,8 +191,8 @@ def node(
         quotas=Quotas(quota << 20),
         encounters=encounters,  # type: ignore[arg-type]
         trial=trial,
-        receipts=receipts,
         passphrase=passphrase(passphrase_file),
+        receipts=receipts,
     )
     set_up_log(verbose, log_file)
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))

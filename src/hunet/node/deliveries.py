@@ -212,7 +212,7 @@ class Deliveries:
     def _delivery(self, pending: Pending, taken: bool = False) -> Delivery | None:
         """What the application gets; None if it cannot be read."""
         publication = self.read(pending.message)
-        if publication is None:
+        if publication is None or self._driver.is_hidden(publication.author):
             return None
         topic, opened = publication.topic, Opened(publication.content, publication.content_type)
         if is_private(topic) and self._driver.private is not None:

@@ -135,9 +135,10 @@ class LiveDriver(Device):
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            giver = None if brought else self.holdings.node  # others' count towards the quotas, as their authors'
-            if giver is not None:
+            own = publication.author == self.device or not brought  # also under an alias
+            if own:
                 self.holdings.check_room(len(encoded))
+            giver = self.holdings.node if own else None  # others' count towards the quotas, as their authors'
             message = self.holdings.add(publication, len(encoded), giver)
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
@@ -171,7 +172,8 @@ class LiveDriver(Device):
         with self._event():
             for number, name in self.holdings.names.items():
                 if name == author:
-                    self.store.forget_deliveries_of(number)
+                    for message in self.store.forget_deliveries_of(number):
+                        self.holdings.taken(message)
             self._durable = True
 
     def take(self, delivery: int) -> None:

@@ -205,16 +205,15 @@ class Node(People):
         self._deliveries = Deliveries(self._driver)
         self._encounters = EncounterLog(self._store, self.identity, self._how_noted, self._trial)
         self._receipts = ReceiptBook(self._store, self.identity)
-        with self._room_or_not():
-            self._look_after_people()
-            self._store.commit()
+        self._begin_private()
         self._carry_out()
 
-    def _look_after_people(self) -> None:
-        self._driver.is_hidden = self.book.blocked
+    def _begin_private(self) -> None:
         self._private = Private(self._driver, self.identity, self.book, self._publish, self._direct)
-        self._private.refresh(self._clock())
-        self._private.settle(self._clock())
+        with self._room_or_not():
+            self._private.refresh(self._clock())
+            self._private.settle(self._date())
+            self._store.commit()
 
     @contextmanager
     def _room_or_not(self) -> Iterator[None]:
@@ -245,6 +244,7 @@ class Node(People):
             friends=self.book.named,
             again=self._again,
         )
+        driver.is_hidden = self.book.blocked
         if self._recorder:
             driver.protocol = self._recorder(driver.protocol)
         return driver
@@ -309,7 +309,7 @@ class Node(People):
         self._driver = self._make_driver()
         self._driver.full = full or self._driver.full
         self._deliveries.go_on_with(self._driver)
-        self._look_after_people()
+        self._begin_private()
         self._carry_out()
 
     def _look_at_clocks(self) -> None:

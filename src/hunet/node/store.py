@@ -130,8 +130,7 @@ class Store:
         self._name = "the store in memory" if path is None else str(path)
         if path is not None:
             make_private(path)
-        with self._clear_errors():
-            self._sqlite = connect(":memory:" if path is None else path, key)
+        self._sqlite = connect(":memory:" if path is None else path, key)
         try:
             self._prepare()
         except OutputError:
@@ -257,7 +256,7 @@ class Store:
     def forget_before(self, time: float, but_by: int = -1) -> None:
         """Forget what was out of date by a time, but for deliveries that nobody has taken, and for an author's."""
         stale = (
-            "SELECT number FROM messages WHERE created + ttl < ? AND author <> ? AND NOT EXISTS "
+            "SELECT number FROM messages WHERE created + ttl < ? AND giver <> ? AND NOT EXISTS "
             "(SELECT 1 FROM deliveries WHERE message = messages.number AND NOT taken)"
         )
         for table, column in (("contents", "number"), ("deliveries", "message"), ("messages", "number")):
@@ -318,9 +317,12 @@ class Store:
         row = self._row("SELECT max(number) FROM deliveries")
         return int(row[0]) if row and row[0] is not None else 0
 
-    def forget_deliveries_of(self, author: int) -> None:
-        """What an author wrote was never delivered."""
-        self._write("DELETE FROM deliveries WHERE message IN (SELECT number FROM messages WHERE author = ?)", author)
+    def forget_deliveries_of(self, author: int) -> list[int]:
+        """What an author wrote was never delivered; the messages that nobody had taken."""
+        of = "message IN (SELECT number FROM messages WHERE author = ?)"
+        waiting = [row[0] for row in self._rows(f"SELECT message FROM deliveries WHERE NOT taken AND {of}", author)]
+        self._write(f"DELETE FROM deliveries WHERE {of}", author)
+        return waiting
 
     def is_waiting(self, message: int) -> bool:
         """Whether the application is still to take a message."""

@@ -59,10 +59,13 @@ class NodeClient:
 
         A node that is restarted is waited for; what it had handed over before does not come again.
         """
-        if not group:
-            self._begin("PUT", "subscriptions", topic)
-        elif group.startswith("hunet-group:"):
-            self._begin("POST", "groups", invitation=group)
+        words = ("POST", "groups") if group else ("PUT", "subscriptions", topic)
+        body = {"invitation": group} if group else {}
+        if not group or group.startswith("hunet-group:"):  # a name is that of a group which the node belongs to
+            try:
+                self.ask(*words, **body)
+            except _EndedError:
+                self._patiently(*words, **body)
         about: dict[str, Any] = {"group": group} if group else {"topic": topic}
         left, after = inf if most is None else most, 0
         try:
@@ -81,13 +84,6 @@ class NodeClient:
     def unsubscribe(self, topic: str) -> None:
         """Follow a topic no longer."""
         self.ask("DELETE", "subscriptions", topic)
-
-    def _begin(self, *words: str, **body: Any) -> None:
-        """The first request of a follower: if there is no node at all, that is said at once."""
-        try:
-            self.ask(*words, **body)
-        except _EndedError:
-            self._patiently(*words, **body)
 
     def _patiently(self, method: str, *words: str, **body: Any) -> Any:
         while True:
