@@ -191,8 +191,8 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
 def test_a_message_goes_from_api_to_api(tmp_path: Path) -> None:
     async def scene() -> None:
         async with (
-            device(tmp_path, "ann") as ann,
-            device(tmp_path, "bob", ann, receipts=True) as bob,
+            device(tmp_path, "ann", protocol="b-sub") as ann,
+            device(tmp_path, "bob", ann, protocol="b-sub", receipts=True) as bob,
             served(ann) as (_, ask_ann),
             served(bob) as (_, ask_bob),
             listening(ask_bob) as events,

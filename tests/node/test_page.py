@@ -299,7 +299,7 @@ def test_a_page_comes_back_when_its_node_does(browser: Chrome, tmp_path: Path) -
         browser.get(ann.url)  # with the token, which does not stay in view
         shown(browser, "link", "live")
         assert token not in browser.current_url
-        shown(browser, "me", ann.device[:8], "b-sub")
+        shown(browser, "me", ann.device[:8], "push")
     shown(browser, "link", "not connected")
     port = ann.url.rpartition(":")[2].partition("/")[0]
     with running(tmp_path / "ann", "--http", port, "--http-token", token, "--subscribe", "news"):
