@@ -58,7 +58,7 @@ def nodes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """Ann's node and Bob's, who look for each other."""
     folder = tmp_path_factory.mktemp("nodes")
     with (
-        running(folder / "ann", "--http", "0", *OVERLAY) as ann,
+        running(folder / "ann", "--http", "0", "--receipts", *OVERLAY) as ann,
         running(folder / "bob", "--http", "0", *OVERLAY, "--peer", ann.address) as bob,
     ):
         yield ann, bob
