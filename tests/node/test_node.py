@@ -422,7 +422,7 @@ def test_two_commands_on_one_machine_exchange_a_message(tmp_path: Path) -> None:
         try:
             assert bob.stdout.readline().endswith(": hello\n")
             status = run("status", "-d", tmp_path / "ann", "--json").communicate()[0]
-            assert '"protocol": "b-sub"' in status
+            assert '"protocol": "push"' in status
             shown = run("status", "-d", tmp_path / "ann").communicate()[0]
             assert re.search(r"^role +none$", shown, re.MULTILINE)
             assert run("log", "-d", tmp_path / "bob").communicate()[0].endswith("still there\n")

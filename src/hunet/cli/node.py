@@ -30,7 +30,7 @@ def node(
     folder: Folder = HOME,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", rich_help_panel=_PROTOCOL, help="One of hunet protocols.")
-    ] = "b-sub",
+    ] = "push",
     settings: Annotated[
         list[str] | None,
         typer.Option(

@@ -91,7 +91,7 @@ class Node(People):
     def __init__(
         self,
         folder: Path | str,
-        protocol: str = "b-sub",
+        protocol: str = "push",
         parameters: Mapping[str, Any] | Parameters | None = None,
         *,
         listen: str | None = ":0",

@@ -74,7 +74,7 @@ _SEALED = "application/vnd.hunet.sealed"
 _INVITATION = "hunet-group"
 WEEK = 7 * 86400.0
 """So long the tag of a group stays the same; and so long private publications are carried at most."""
-_SKEW = 300.0
+_SKEW = 900.0
 
 
 class Refused(PeerError):  # noqa: N818 - it is an answer, as much as an error
@@ -92,7 +92,7 @@ class PublicationLimits(msgspec.Struct, frozen=True):
     topic_bytes: int = 256
     content_type_bytes: int = 128
     longest_ttl: float = 366 * 86400.0
-    clock_skew: float = 900.0
+    clock_skew: float = _SKEW
     """How far ahead of ours another device's clock may be, in seconds."""
 
     @property
