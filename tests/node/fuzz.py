@@ -38,7 +38,7 @@ __all__ = ["fuzz"]
 READY, KEEP, ASK = b"\x02", b"\x03", b"\x04"
 NOW = 1000.0
 AUTHOR = Identity.new()
-LIMITS = NeighbourLimits(neighbours=200, handshakes=200, handshakes_of_a_host=200, frame_bytes=200_000)
+LIMITS = NeighbourLimits(neighbours=200, handshakes=200, frame_bytes=200_000)
 Attack = Callable[[random.Random, Neighbour], Awaitable[None]]
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

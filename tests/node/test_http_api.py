@@ -28,6 +28,7 @@ from hunet.node.http.server import HttpServer
 from hunet.node.identity import device_name
 from hunet.node.publication import Group
 from tests.node.company import until
+from tests.node.test_laptops import PARAMETERS
 from tests.node.test_node import device, play
 
 TOKEN = "a-token-of-24-characters"
@@ -126,10 +127,12 @@ async def listening(ask: Any, after: str = "") -> AsyncIterator[Listener]:
 
 @pytest.mark.parametrize("protocol", ["b-sub", "socio-aware-overlay", "mops", "social-election", "push"])
 def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> None:
+    given: dict[str, Any] = {"protocol": protocol, "parameters": PARAMETERS.get(protocol)}
+
     async def scene() -> None:
         async with (
-            device(tmp_path, "ann", protocol=protocol) as ann,
-            device(tmp_path, "bob", ann, protocol=protocol) as bob,
+            device(tmp_path, "ann", **given) as ann,
+            device(tmp_path, "bob", ann, **given) as bob,
             served(bob) as (api, ask),
         ):
             _, document = await ask("GET", "/openapi.json")
@@ -188,8 +191,8 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
 def test_a_message_goes_from_api_to_api(tmp_path: Path) -> None:
     async def scene() -> None:
         async with (
-            device(tmp_path, "ann") as ann,
-            device(tmp_path, "bob", ann) as bob,
+            device(tmp_path, "ann", protocol="b-sub") as ann,
+            device(tmp_path, "bob", ann, protocol="b-sub", receipts=True) as bob,
             served(ann) as (_, ask_ann),
             served(bob) as (_, ask_bob),
             listening(ask_bob) as events,
@@ -499,7 +502,7 @@ def test_who_waits_for_a_message_is_answered_when_the_server_closes(tmp_path: Pa
                 waiting = asyncio.ensure_future(session.post(url, json={"topic": "news", "wait": 60}))
                 await until(lambda: bool(api.api._followed))
             async with await waiting as answer:
-                assert await answer.json() == {"message": None}
+                assert await answer.json() == {"message": None, "more": [], "since": 0}
 
     play(scene())
 

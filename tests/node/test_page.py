@@ -58,7 +58,7 @@ def nodes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """Ann's node and Bob's, who look for each other."""
     folder = tmp_path_factory.mktemp("nodes")
     with (
-        running(folder / "ann", "--http", "0", *OVERLAY) as ann,
+        running(folder / "ann", "--http", "0", "--receipts", *OVERLAY) as ann,
         running(folder / "bob", "--http", "0", *OVERLAY, "--peer", ann.address) as bob,
     ):
         yield ann, bob
@@ -299,7 +299,7 @@ def test_a_page_comes_back_when_its_node_does(browser: Chrome, tmp_path: Path) -
         browser.get(ann.url)  # with the token, which does not stay in view
         shown(browser, "link", "live")
         assert token not in browser.current_url
-        shown(browser, "me", ann.device[:8], "b-sub")
+        shown(browser, "me", ann.device[:8], "push")
     shown(browser, "link", "not connected")
     port = ann.url.rpartition(":")[2].partition("/")[0]
     with running(tmp_path / "ann", "--http", port, "--http-token", token, "--subscribe", "news"):

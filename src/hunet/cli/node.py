@@ -30,7 +30,7 @@ def node(
     folder: Folder = HOME,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", rich_help_panel=_PROTOCOL, help="One of hunet protocols.")
-    ] = "b-sub",
+    ] = "push",
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,8 +92,17 @@ def node(
         ),
     ] = None,
     quota: Annotated[
-        int, typer.Option(metavar="MB", rich_help_panel=_KEEPS, help="How much it carries for others.", min=1)
+        int,
+        typer.Option(
+            metavar="MB", rich_help_panel=_KEEPS, help="How much it carries, own publications included.", min=1
+        ),
     ] = 512,
+    receipts: Annotated[
+        bool,
+        typer.Option(
+            "--receipts", rich_help_panel=_KEEPS, help="Tell authors who ask that it has got something, not who it is."
+        ),
+    ] = False,
     encounters: Annotated[
         str,
         typer.Option(metavar="HOW", rich_help_panel=_KEEPS, help="How it notes whom it met: pseudonyms, names or off."),
@@ -170,7 +179,6 @@ def node(
         raise ConfigurationError(f"--encounters {encounters}: write pseudonyms, names or off")
     if not ip and not bluetooth:
         raise ConfigurationError("--no-ip leaves no way to meet anybody: add --bluetooth")
-    whole = quota << 20
     device = Node(
         folder.expanduser(),
         protocol,
@@ -180,10 +188,11 @@ def node(
         peers=peer or (),
         discoveries=[Beacons(interface)] if beacons and ip else [],
         radios=[_bluetooth(adapter, scan)] if bluetooth else [],
-        quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
+        quotas=Quotas(quota << 20),
         encounters=encounters,  # type: ignore[arg-type]
         trial=trial,
         passphrase=passphrase(passphrase_file),
+        receipts=receipts,
     )
     set_up_log(verbose, log_file)
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PATTERNS = ("lock", "vault", "key.pem", "known.json", "hunet.db*", "http-token", "hunet.log*")
+PATTERNS = ("lock", "vault", "key.pem", "known.json", "hunet.db*", "http-token", "hunet.log*", "reserve")
 """What a node writes, beside its socket."""
 
 

@@ -23,12 +23,13 @@ import stat
 import tempfile
 from base64 import b32decode, b32encode
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
     from hunet.node.vault import Vault
 
+_REMEMBERED = 4096
+"""Names whose spelling is remembered: every message is by somebody, and most are by few."""
 PROOF_BYTES = 96
 _PROOF = b"hunet session key 1\0"
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----\n?", re.DOTALL)
@@ -124,6 +127,11 @@ class Identity:
         signing, exchange = self.secret(f"alias signs: {purpose}"), self.secret(f"alias exchanges: {purpose}")
         return Identity(Ed25519PrivateKey.from_private_bytes(signing), X25519PrivateKey.from_private_bytes(exchange))
 
+    def agree(self, key: bytes) -> bytes:
+        """The secret shared with who has another X25519 key and knows only the name of this device."""
+        own = hashlib.sha512(self._signing.private_bytes_raw()).digest()[:32]
+        return X25519PrivateKey.from_private_bytes(own).exchange(X25519PublicKey.from_public_bytes(key))
+
     def secret(self, purpose: str) -> bytes:
         """32 secret bytes for a purpose, always the same for this identity: for pseudonyms, for example."""
         return hmac.digest(self._signing.private_bytes_raw(), f"hunet secret: {purpose}".encode(), "sha256")
@@ -145,11 +153,13 @@ def proven_device(proof: bytes, exchange_public_key: bytes) -> str | None:
     return device if claimed else None
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def device_name(key: bytes) -> str:
     """The name of the device with this public Ed25519 key."""
     return b32encode(key).decode().rstrip("=").lower()
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def device_key(device: str) -> bytes:
     """The public key that a name spells out; ValueError if it spells none, or not in the one right way."""
     key = b32decode(device.upper() + "====")

@@ -10,9 +10,9 @@ from hunet.node.publication import WEEK, Group, is_private
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from hunet.node.clock import SteadyClock
     from hunet.node.conversations import Letter
     from hunet.node.driver import LiveDriver
     from hunet.node.private import Private
@@ -27,7 +27,7 @@ class People(ABC):
     _private: Private
     _store: Store
     _driver: LiveDriver
-    _clock: Callable[[], float]
+    _clock: SteadyClock
     _queues: dict[str, asyncio.Queue[bytes]]
 
     @abstractmethod

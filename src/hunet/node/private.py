@@ -166,7 +166,7 @@ class Private:
     ) -> Publication | None:
         """Seal something to a device and publish it; None if no key of it is known, or a worthless one."""
         announcement = self.announcements.of(device, now)
-        if announcement is None:
+        if announcement is None or not self._inboxes:
             return None
         own = self._prekeys.announcement().to_bytes()
         whole = {"kind": kind, "id": id_ or os.urandom(16), "announcement": own, **inside}
@@ -193,7 +193,7 @@ class Private:
 
     def frames_for(self, neighbour: str, now: float) -> Iterator[bytes]:
         """The announcements that a neighbour has not been told of."""
-        if not self._direct:
+        if not self._inboxes:  # it is not direct, or there was no room on the disk for a prekey
             return iter(())
         return self.announcements.frames_for(neighbour, self._prekeys.announcement(), now)
 

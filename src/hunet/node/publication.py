@@ -74,7 +74,7 @@ _SEALED = "application/vnd.hunet.sealed"
 _INVITATION = "hunet-group"
 WEEK = 7 * 86400.0
 """So long the tag of a group stays the same; and so long private publications are carried at most."""
-_SKEW = 300.0
+_SKEW = 900.0
 
 
 class Refused(PeerError):  # noqa: N818 - it is an answer, as much as an error
@@ -92,7 +92,7 @@ class PublicationLimits(msgspec.Struct, frozen=True):
     topic_bytes: int = 256
     content_type_bytes: int = 128
     longest_ttl: float = 366 * 86400.0
-    clock_skew: float = 300.0
+    clock_skew: float = _SKEW
     """How far ahead of ours another device's clock may be, in seconds."""
 
     @property
@@ -150,19 +150,16 @@ class Publication(msgspec.Struct, frozen=True):
         return wire.encode([_signed_part(self), self.signature])
 
 
+def stored_publication(data: bytes) -> Publication:
+    """A publication from the disk, where only what was checked comes; Refused if it cannot be read."""
+    return _parts(data)[0]
+
+
 def read_publication(data: bytes, now: float, limits: PublicationLimits = _LIMITS) -> Publication:
-    """A publication from a peer or from the disk, checked: raises :class:`Refused` unless it is sound and in date."""
+    """A publication from a peer, checked: raises :class:`Refused` unless it is sound and in date."""
     if len(data) > limits.encoded_bytes:
         raise Refused("oversized")
-    try:
-        match wire.decode(data):
-            case [bytes() as part, bytes() as signature]:
-                fields = wire.decode(part)
-            case _:
-                raise Refused("malformed")
-    except wire.Malformed:
-        raise Refused("malformed") from None
-    publication = _from_fields(fields, part, signature)
+    publication, part, signature = _parts(data)
     problem = _problem(publication, limits)
     if problem is not None:
         raise Refused(problem[0])
@@ -175,6 +172,16 @@ def read_publication(data: bytes, now: float, limits: PublicationLimits = _LIMIT
     if not verify(publication.author, signature, _SIGNED_BY + part):  # last, because it costs most
         raise Refused("badly signed")
     return publication
+
+
+def _parts(data: bytes) -> tuple[Publication, bytes, bytes]:
+    try:
+        match wire.decode(data):
+            case [bytes() as part, bytes() as signature]:
+                return _from_fields(wire.decode(part), part, signature), part, signature
+    except wire.Malformed:
+        pass
+    raise Refused("malformed")
 
 
 def is_private(topic: str) -> bool:

@@ -31,6 +31,8 @@ from hunet.node.identity import proven_device
 from hunet.node.noise import LONGEST, HandshakeState, NoiseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hunet.node.identity import Identity
 
 _PROLOGUE = b"hunet session 1"
@@ -47,7 +49,7 @@ class PeerFault(PeerError):  # noqa: N818 - whose it is says more than "error"
     "not authenticated". Others may raise it with their own.
     """
 
-    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked"})
+    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked", "no room"})
     """Reasons that are nobody's fault: people walk away."""
 
     def __init__(self, reason: str) -> None:
@@ -177,11 +179,15 @@ async def open_session(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits = _LIMITS,
+    spoke: Callable[[], None] | None = None,
 ) -> Session:
-    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection."""
+    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection.
+
+    ``spoke`` is called when who dialled has said something.
+    """
     try:
         async with asyncio.timeout(limits.handshake_seconds):
-            return await _handshake(reader, writer, identity, initiator, limits)
+            return await _handshake(reader, writer, identity, initiator, limits, spoke)
     except TimeoutError:
         writer.transport.abort()
         raise PeerFault("slow handshake") from None
@@ -199,7 +205,12 @@ async def _handshake(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits,
+    spoke: Callable[[], None] | None,
 ) -> Session:
+    # Nothing is computed for somebody who has not said anything.
+    first = None if initiator else await _read_message(reader, None, "cut off", longest=256)
+    if spoke is not None:
+        spoke()
     noise = HandshakeState("XX", initiator, identity.exchange_key, prologue=_PROLOGUE)
 
     async def say(payload: bytes) -> None:
@@ -210,8 +221,9 @@ async def _handshake(
         writer.write(_LENGTH.pack(len(message)) + message)
         await writer.drain()
 
-    async def hear() -> bytes:
-        message = await _read_message(reader, None, "cut off", longest=256)
+    async def hear(message: bytes | None = None) -> bytes:
+        if message is None:
+            message = await _read_message(reader, None, "cut off", longest=256)
         try:
             return noise.read_message(message)
         except NoiseError:
@@ -223,7 +235,7 @@ async def _handshake(
         device = _proven(claim, noise.remote)
         await say(identity.proof)
     else:
-        await hear()
+        await hear(first)
         await say(identity.proof)
         claim = await hear()
         device = _proven(claim, noise.remote)

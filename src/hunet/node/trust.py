@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _SHORT = 8  # letters of a device's name that are shown in place of a petname: 40 bits
 _STRANGERS = 1000
 _LONGEST_NAME = 64
+_DAY = 86400.0
 
 
 class Acquaintance(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -99,6 +100,16 @@ class AddressBook:
         """What to show for a device: its petname, or the beginning of its key."""
         about = self._known.get(device)
         return about.name if about is not None and about.name else f"{device[:_SHORT]}…"
+
+    def knows(self, device: str, now: float) -> bool:
+        """Whether a device was given a name, or met on an earlier day."""
+        about = self._known.get(device)
+        return about is not None and (bool(about.name) or 0 < about.first_seen < now - _DAY)
+
+    def named(self, device: str) -> bool:
+        """Whether the owner of this device has given it a name."""
+        about = self._known.get(device)
+        return about is not None and bool(about.name)
 
     def find(self, word: str) -> str:
         """The device that a petname, a key, or the beginning of a key (6 letters or more) stands for."""

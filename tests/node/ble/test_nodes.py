@@ -26,7 +26,11 @@ async def next_text(messages: object) -> str:
 def test_two_nodes_exchange_publications_groups_and_receipts(tmp_path: Path) -> None:
     async def scene() -> None:
         group = Group.new("friends")
-        async with in_the_air() as air, ble_node(air, tmp_path / "ann") as ann, ble_node(air, tmp_path / "bob") as bob:
+        async with (
+            in_the_air() as air,
+            ble_node(air, tmp_path / "ann") as ann,
+            ble_node(air, tmp_path / "bob", receipts=True) as bob,
+        ):
             assert ann.address == ""
             news, private = bob.subscribe("news"), bob.subscribe(group)
             said = await ann.publish("news", "hello", receipts=True)

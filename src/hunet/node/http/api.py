@@ -188,13 +188,16 @@ class Api:
         about: records.Following = asked.body
         if (about.topic is None) == (about.group is None):
             raise Refusal(400, "give topic or group")
-        subscription = self._node.listen(self._topic(about), about.after)
+        subscription = self._node.listen(self._topic(about), about.after, about.since)
         self._followed.add(subscription)
         try:
             async with asyncio.timeout(about.wait):
-                return records.Next(message=self._plain(await anext(subscription), whole=True))
+                found = [self._plain(await anext(subscription), whole=True)]
+            while len(found) < about.most and (delivery := subscription.at_once()):
+                found.append(self._plain(delivery, whole=True))
+            return records.Next(message=found[0], more=found[1:], since=subscription.since)
         except (TimeoutError, StopAsyncIteration):
-            return records.Next(message=None)
+            return records.Next(message=None, more=[], since=subscription.since)
         finally:
             self._followed.discard(subscription)
             subscription.close()

@@ -45,6 +45,9 @@ class Status(msgspec.Struct, frozen=True):
     held_bytes: Annotated[int, Meta(ge=0)]
     waiting: Annotated[int, Meta(description="Deliveries that nobody has taken.", ge=0)]
     disk_bytes: Annotated[int, Meta(ge=0)]
+    clock: Annotated[
+        str, Meta(description="What is wrong with the clock, by those of all neighbours; empty if nothing.")
+    ]
     radios: Annotated[
         dict[str, dict[str, int | float]],
         Meta(description="What radios other than IP have done since the start."),
@@ -158,13 +161,17 @@ class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topic: str | None = None
     group: str | None = None
     after: Annotated[int, Meta(description="Messages on it up to this number are dealt with.", ge=0)] = 0
+    since: Annotated[int, Meta(description="As in the first answer; none in the first request.", ge=0)] | None = None
+    most: Annotated[int, Meta(description="How many messages may come at once.", ge=1, le=100)] = 1
     wait: Annotated[float, Meta(description="For how many seconds to wait for one.", ge=0, le=60)] = 30.0
 
 
 class Next(msgspec.Struct, frozen=True):
-    """The next message that nobody has taken, with its content; null if none came in time."""
+    """The next messages that nobody had taken before this follower began, with their contents; none if none came."""
 
     message: Message | None
+    more: Annotated[list[Message], Meta(description="Those after it, if several were asked for.")]
+    since: Annotated[int, Meta(description="To be given in further requests.", ge=0)]
 
 
 class NewBundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

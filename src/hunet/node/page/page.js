@@ -27,6 +27,8 @@ const shows = {
     const waiting = status.waiting ? `(${status.waiting}) ` : "";
     document.title = `${waiting}hunet ${me.slice(0, 8)}`;
     showTopics(status.subscriptions);
+    $("clock").textContent = status.clock;
+    $("clock").hidden = !status.clock;
     const counted = { "bytes on disk": status.disk_bytes, ...status.counters };
     put($("counters"), Object.entries(counted).flatMap(
       ([what, many]) => [make("dt", {}, what), make("dd", {}, many.toLocaleString())]));

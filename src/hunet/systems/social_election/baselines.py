@@ -50,6 +50,10 @@ class RandomBroker(BrokerSwarm):
 
     Parameters: ClassVar[type[Parameters]] = RandomBrokerParameters
 
+    saved: ClassVar[dict[str, Any]] = {
+        "_cycles": int,
+    }
+
     def __init__(self, node: Node, parameters: RandomBrokerParameters, driver: Driver, rng: Random) -> None:
         if parameters.share is None:
             raise ConfigurationError(
@@ -70,6 +74,14 @@ class RandomBroker(BrokerSwarm):
                 "number of brokers to be matched: set share, or a shorter window"
             )
         return msgspec.structs.replace(parameters, share=seen["duty"] / seen["watched"])
+
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:
+        if parameters.share is None:
+            raise ConfigurationError(
+                "random-broker needs somebody who has the whole trace: set share, or use social-election"
+            )
+        return super().prepare_live(parameters, storage)
 
     def start(self, now: float) -> None:
         super().start(now)

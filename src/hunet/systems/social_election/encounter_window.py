@@ -17,14 +17,18 @@ that keeping the window up to date costs constant time.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
-if TYPE_CHECKING:
-    from hunet.model import Node, NodeList
+from hunet.model import Node, NodeList
 
 
 class EncounterWindow:
     """The encounters of the last ``length`` seconds. Time never runs backwards."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_times": dict[Node, float],
+        "_brokers": dict[Node, NodeList],
+    }
 
     def __init__(self, length: float) -> None:
         self.length = length

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from math import inf, nextafter
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
+from hunet.protocols.forms import NotSent
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
 
@@ -35,16 +37,16 @@ class Advertisement(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        names = len("".join(self.interests).encode()) + len("".join(self.utilities).encode())
-        return names + 8 * len(self.utilities) + ID_BYTES * self.received.bit_count()
+        texts = texts_size(self.interests) + texts_size(self.utilities)
+        return KIND_BYTES + texts + 8 * len(self.utilities) + ids_size(self.received.bit_count())
 
 
 class Outlook(Advertisement, frozen=True, gc=False):
     """An advertisement of a device that may leave out the next ones, because all of them follow from this one."""
 
-    common: float
+    common: Annotated[float, NotSent(0.0)]
     """The part of the utilities that all have in common, which falls from now on."""
-    near: tuple[Topic, ...]
+    near: Annotated[tuple[Topic, ...], NotSent(())]
     """The interests of its neighbours: forecasts of these rise from now on, and all others fall."""
 
 
@@ -60,6 +62,26 @@ class SocialCast(Protocol):
     """Hand copies to whoever is likely to be near subscribers soon."""
 
     Parameters: ClassVar[type[Parameters]] = SocialCastParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "neighbours": dict[Node, None],
+        "rows": dict[Node, Advertisement],
+        "has": dict[Node, MessageSet],
+        "held": MessageSet,
+        "copies": dict[int, tuple[int, int]],
+        "received": deque[int],
+        "received_set": MessageSet,
+        "delivered": MessageSet,
+        "surroundings": Surroundings,
+        "forecasts": Forecasts,
+        "utilities": dict[Topic, float],
+        "_arrivals": int,
+        "_copies_of": dict[int, list[int]],
+        "_deliveries": dict[Node, MessageSet],
+        "_handovers": dict[Node, MessageSet],
+        "_observed": Counter[str],
+        "_asleep": float | None,
+    }
 
     def __init__(self, node: Node, parameters: SocialCastParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -464,3 +486,8 @@ class SocialCast(Protocol):
             for plan in (self._deliveries, self._handovers):
                 for peer in plan:
                     plan[peer] &= ~(1 << number)
+
+    def restored(self) -> None:
+        """Tell the driver what is held after a restart."""
+        for number, _ in self.copies.values():
+            self.driver.stored(1 << number)
