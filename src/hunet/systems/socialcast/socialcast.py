@@ -44,6 +44,8 @@ class Advertisement(Control, frozen=True, gc=False):
 class Outlook(Advertisement, frozen=True, gc=False):
     """An advertisement of a device that may leave out the next ones, because all of them follow from this one."""
 
+    common: Annotated[float, NotSent(0.0)]
+    """The part of the utilities that all have in common, which falls from now on."""
     near: Annotated[tuple[Topic, ...], NotSent(())]
     """The interests of its neighbours: forecasts of these rise from now on, and all others fall."""
 
@@ -113,6 +115,8 @@ class SocialCast(Protocol):
         """The last advertisement."""
         self._first_expiry = inf
         """No message that it tells of expires before."""
+        self._idle: dict[Node, tuple[Outlook, set[Topic] | None, MessageSet, MessageSet]] = {}
+        """For neighbours that can get nothing: for which row, interests near, messages here and there that is so."""
         self._movers: list[Node] = []
         """Neighbours that may get something."""
 
@@ -139,6 +143,7 @@ class SocialCast(Protocol):
             self._near = None
             if self.parameters.col_mode == "interval":
                 self.surroundings.passed.update(row.interests)
+        self._idle.pop(peer, None)
         for table in (self.has, self._handovers):
             table.pop(peer, None)
         self._wake_carriers_of(self._deliveries.pop(peer, 0))
@@ -197,7 +202,7 @@ class SocialCast(Protocol):
         if self._interests is None:
             self._interests = tuple(sorted(self.topics))
         if self._near is not None and self._repeats():
-            return Outlook(self._interests, self.utilities, received, tuple(self._near))
+            return Outlook(self._interests, self.utilities, received, self.forecasts.common, tuple(self._near))
         return Advertisement(self._interests, self.utilities, received)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -308,23 +313,28 @@ class SocialCast(Protocol):
 
     def may_move(self, peer: Node) -> bool:
         """Whether a neighbour may get something now or at a later tick, if utilities go on as they do."""
-        row, lacks = self.rows[peer], without(self.held, self.has[peer])
+        row, held, has = self.rows[peer], self.held, self.has[peer]
+        lacks = without(held, has)
         if not lacks:
             return False
         if not isinstance(row, Outlook):
             return True
+        known = self._idle.get(peer)
+        if known and known[0] is row and known[1] is self._near and known[2] == held and known[3] == has:
+            return False
         by_topic, weight, levels = self.driver.messages.by_topic, self.forecasts.weight, self.forecasts.levels
         for topic in row.interests:
             if lacks & by_topic.get(topic, 0):
                 return True
         own, theirs, least = self._near or (), row.near, self.parameters.hysteresis - _MARGIN
-        highest = min(row.utilities.values(), default=0.0) + weight  # the least is at least what all have in common
+        highest = row.common + weight
         for topic, utility in row.utilities.items():
             more = (highest if topic in theirs else utility) - least
             if more <= 0 or (topic in own and more <= weight * levels.get(topic, 0.0)):
                 continue
             if lacks & by_topic.get(topic, 0):
                 return True
+        self._idle[peer] = row, self._near, held, has
         return False
 
     def _wake(self, now: float) -> None:

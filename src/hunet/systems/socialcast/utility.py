@@ -192,6 +192,8 @@ class Forecasts:
         self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Predictor]]] = []
         self._levels: list[tuple[float, Levels]] = []
         self.weight = settings.weights.get("col", 0.0)
+        self.common = 0.0
+        """The part that the last utilities have in common."""
         self.levels: dict[str, float] = {}
         """Of a device whose forecasts are monotonous, those of ``col`` that are not 0."""
         plain = settings.model == "level" and settings.distrust is None
@@ -221,7 +223,8 @@ class Forecasts:
             for _, attribute, predictors in self._own:
                 for topic, predictor in predictors.items():
                     predictor.repeat(attribute(sample, topic), times - 1)
-        common = sum([w * predictor.update(attribute(sample, "")) for w, attribute, predictor in self._shared])
+        common = sum([w * predictor.update(attribute(sample, "")) for w, attribute, predictor in self._shared], 0.0)
+        self.common = common
         found = dict.fromkeys(self.topics, common)
         for weight, attribute, predictors in self._own:
             for topic, predictor in predictors.items():
