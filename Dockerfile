@@ -14,5 +14,6 @@ USER hunet
 ENV HUNET_FOLDER=/data
 VOLUME /data
 EXPOSE 4000
+HEALTHCHECK CMD ["/opt/hunet/bin/hunet", "status"]
 ENTRYPOINT ["/opt/hunet/bin/hunet"]
 CMD ["node", "--listen", "0.0.0.0:4000"]

@@ -1,8 +1,8 @@
 """Compiles the inner modules with mypyc if HUNET_COMPILE is set, as ``./run compile`` does; otherwise pure Python.
 
 The Python modules are the reference and run everywhere. What is compiled is a copy of them in build/, in which every
-class says that it may have subclasses in Python and may be pickled: systems of other packages derive from ours, and a
-live node saves the state of its devices.
+class says that it may have subclasses in Python, since systems of other packages derive from ours, and may be pickled,
+as classes of Python may.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ PARTS = (
     "socio_aware_overlay",
     "pipeline",
     "node",
+    "crowd",
 )
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 

@@ -24,6 +24,8 @@ MODULES = (
     "hunet.protocols.contract",
     "hunet.protocols.capabilities",
     "hunet.protocols.carrier",
+    "hunet.protocols.forms",
+    "hunet.protocols.state",
     "hunet.model",
     "hunet.simulation",
     "hunet.worlds",

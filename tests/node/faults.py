@@ -28,6 +28,8 @@ from hunet.node.identity import Identity
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
 from hunet.node.tasks import Tasks
+from hunet.protocols.packet_bytes import to_bytes
+from hunet.protocols.packets import Carried, Have, Interests, Packet, Seen
 from tests.node.company import free_port
 from tests.node.kill import Device, _lines
 
@@ -181,7 +183,7 @@ async def _say(session: Session, **said: Any) -> None:
 
 
 async def _greet(session: Session, *packets: Any) -> None:
-    await _say(session, t="greet", contact=1, version=1, protocol="push", packets=list(packets))
+    await _say(session, t="greet", contact=1, version=2, protocol="push", packets=list(packets))
 
 
 async def _until(session: Session, kind: str) -> None:
@@ -201,8 +203,12 @@ async def _turn(session: Session) -> None:
     await _until(session, "ready" if _greater[session] else "turn")
 
 
-def _ids(rng: random.Random, many: int) -> list[str]:
-    return ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz234567", k=26)) for _ in range(many)]
+_MANY = (1 << 5000) - 1
+
+
+def _bytes(packet: Packet, rng: random.Random | None = None) -> bytes:
+    """A packet with messages that nobody has."""
+    return to_bytes(packet, lambda number: rng.randbytes(8) if rng else number.to_bytes(8), lambda _: bytes(8))
 
 
 async def random_bytes(rng: random.Random, victim: Victim) -> None:
@@ -220,23 +226,20 @@ async def random_frames(rng: random.Random, victim: Victim) -> None:
 async def lies_about_messages(rng: random.Random, victim: Victim) -> None:
     """Speaks of as many messages as fit, none of which exists."""
     session = await victim.link()
-    await _greet(
-        session, {"kind": "hunet.Interests", "topics": ["news"]}, {"kind": "hunet.Seen", "messages": _ids(rng, 5000)}
-    )
+    await _greet(session, _bytes(Interests(("news",))), _bytes(Seen(_MANY), rng))
     for _ in range(5):
-        await _say(session, t="control", contact=1, packet={"kind": "hunet.Have", "messages": _ids(rng, 5000)})
+        await _say(session, t="control", contact=1, packet=_bytes(Have(_MANY), rng))
     await session.close()
 
 
 async def forged_publications(rng: random.Random, victim: Victim) -> None:
     session, author = await victim.link(), Identity.new()
-    await _greet(session, {"kind": "hunet.Seen", "messages": []})
+    await _greet(session, _bytes(Seen(0)))
     await _turn(session)
     true = Publication.signed(author, "spam", rng.randbytes(1000), created=time.time(), ttl=3600.0)
     forged = bytearray(true.to_bytes())
     forged[rng.randrange(len(forged))] ^= 1
-    packet = {"kind": "hunet.Carried", "messages": [true.id], "hops": [1]}
-    await _say(session, t="data", contact=1, number=1, packet=packet, publications=[bytes(forged)])
+    await _say(session, t="data", contact=1, number=1, packet=_bytes(Carried(1, (1,))), publications=[bytes(forged)])
     while True:
         await session.receive()
 
@@ -244,18 +247,19 @@ async def forged_publications(rng: random.Random, victim: Victim) -> None:
 async def spam(rng: random.Random, victim: Victim) -> None:
     """True publications, as many as it takes."""
     session, author = await victim.link(), Identity.new()
-    await _greet(session, {"kind": "hunet.Seen", "messages": []})
+    await _greet(session, _bytes(Seen(0)))
     await _turn(session)
     for number in range(1, 20):
         made = Publication.signed(author, "spam", rng.randbytes(20_000), created=time.time(), ttl=3600.0)
-        packet = {"kind": "hunet.Carried", "messages": [made.id], "hops": [1]}
-        await _say(session, t="data", contact=1, number=number, packet=packet, publications=[made.to_bytes()])
+        await _say(
+            session, t="data", contact=1, number=number, packet=_bytes(Carried(1, (1,))), publications=[made.to_bytes()]
+        )
         await _until(session, "ack")
 
 
 async def flood(rng: random.Random, victim: Victim) -> None:
     session = await victim.link()
-    await _greet(session, {"kind": "hunet.Seen", "messages": []})
+    await _greet(session, _bytes(Seen(0)))
     await _say(session, t="ready", contact=1, awake=False)
     for _ in range(rng.randrange(3000)):
         await _say(session, t="want", contact=1)

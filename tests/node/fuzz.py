@@ -38,7 +38,7 @@ __all__ = ["fuzz"]
 READY, KEEP, ASK = b"\x02", b"\x03", b"\x04"
 NOW = 1000.0
 AUTHOR = Identity.new()
-LIMITS = NeighbourLimits(neighbours=200, handshakes=200, handshakes_of_a_host=200, frame_bytes=200_000)
+LIMITS = NeighbourLimits(neighbours=200, handshakes=200, frame_bytes=200_000)
 Attack = Callable[[random.Random, Neighbour], Awaitable[None]]
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -198,7 +198,7 @@ async def strange_frames(rng: random.Random, victim: Neighbour) -> None:
     for _ in range(rng.randrange(1, 5)):
         length = rng.choice((0, 1, 65515, 65516, 200_001, 200_002, 0xFFFFFFFF, rng.randrange(200_000)))
         body = rng.randbytes(min(rng.choice((length, rng.randrange(70_000))), 65_515))
-        message = session._noise.encrypt(struct.pack(">I", length) + body)
+        message = session._outgoing.encrypt(struct.pack(">I", length) + body)
         sent = struct.pack(">H", len(message)) + message
         session._writer.write(rng.choice((sent, sent, _flip(rng, sent), sent[: rng.randrange(len(sent))], sent + sent)))
         await asyncio.sleep(0)

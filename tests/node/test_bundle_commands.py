@@ -149,7 +149,7 @@ def test_bundles_go_from_node_to_node_over_mtcp(tmp_path: Path, bundle: Any) -> 
 
 def test_what_is_brought_keeps_within_the_quotas(tmp_path: Path) -> None:
     async def play() -> None:
-        async with alone(tmp_path / "bob", quotas=Quotas(total=3000, topic=3000, neighbour=3000)) as bob:
+        async with alone(tmp_path / "bob", quotas=Quotas(total=3000)) as bob:
             async with alone(tmp_path / "ann") as ann:
                 said = [await ann.publish("news", bytes(900)) for _ in range(6)]
             for each in said:

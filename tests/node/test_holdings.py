@@ -44,7 +44,7 @@ def test_made_up_names_never_get_the_number_of_the_device_itself() -> None:
     start = (23779).to_bytes(2)
     own = device_name(start + bytes(30))
     holdings = holdings_of(own)
-    numbers = [holdings[device_name(start + bytes(29) + bytes([last]))] for last in (9, 3, 5)]
+    numbers = [holdings.number_of(device_name(start + bytes(29) + bytes([last]))) for last in (9, 3, 5)]
     assert numbers[:2] == [23780, 23778]
     assert holdings.node == 23779
     assert holdings.node not in numbers
@@ -57,7 +57,7 @@ def test_numbers_are_distinct_and_the_own_one_stays(keys: list[bytes]) -> None:
     store = Store()
     holdings = holdings_of(names[0], store)
     own = holdings.node
-    numbers = [holdings[name] for name in names]
+    numbers = [holdings.number_of(name) for name in names]
     assert len(set(numbers)) == len(names)
     assert numbers[0] == own
     assert {number: holdings.names[number] for number in numbers} == dict(zip(numbers, names, strict=True))
@@ -83,8 +83,17 @@ def test_the_order_of_keys_is_kept_where_a_number_between_is_free(keys: list[byt
 
 def test_a_protocol_does_not_know_what_is_only_spoken_of() -> None:
     holdings = holdings_of(device_name(b"\1" * 32))
-    heard_of = holdings.by_id("a" * 26)
+    heard_of = holdings.message(bytes(8))
     assert heard_of is not None
-    assert (list(holdings.shown), "a" * 26 in holdings.shown) == ([], False)
+    assert list(holdings.shown) == []
     with pytest.raises(ProtocolError, match="has not been shown"):
-        holdings.shown[heard_of.number]
+        holdings.shown[heard_of]
+
+
+def test_a_device_that_was_spoken_of_keeps_its_number_when_it_is_met_or_writes() -> None:
+    holdings = holdings_of(device_name(b"\1" * 32))
+    for key in (b"\2" * 32, b"\3" * 32):
+        number = holdings.device(key[:8])
+        assert device_name(key).startswith(holdings.names[number][:12])
+        assert holdings.number_of(device_name(key)) == number == holdings.device(key[:8])
+        assert holdings.names[number] == device_name(key)

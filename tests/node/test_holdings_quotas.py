@@ -22,23 +22,33 @@ def holding(quotas: Quotas, *given: tuple[str, int]) -> tuple[Holdings, int]:
     return holdings, 1000
 
 
-def test_a_node_carries_half_a_gigabyte_and_half_of_that_for_one_topic_or_neighbour() -> None:
-    assert Quotas() == Quotas(total=512 << 20, topic=256 << 20, neighbour=256 << 20)
+def test_a_node_carries_half_a_gigabyte() -> None:
+    assert Quotas() == Quotas(total=512 << 20)
 
 
 def test_what_fits_exactly_is_no_excess() -> None:
     given = [("a", 7), ("a", 8), ("b", 8)]
-    holdings, size = holding(Quotas(total=3000, topic=2000, neighbour=2000), *given)
+    holdings, size = holding(Quotas(total=3000), *given)
     assert holdings.held_bytes == 3 * size
-    assert list(holdings.excess()) == []
+    assert not holdings.excess()
 
 
-def test_excess_names_the_messages_of_others_that_it_is_about() -> None:
-    given = [("a", 0), ("a", 7), ("a", 8), ("b", 8)]
-    holdings, _ = holding(Quotas(total=3500, topic=2500, neighbour=1500), *given)
-    assert list(holdings.excess()) == [("total", 0b1110, 500), ("topic", 0b0110, 500), ("neighbour", 0b1100, 500)]
-    holdings.let_go(3)
-    assert list(holdings.excess()) == [("topic", 0b0110, 500)]
+def test_excess_names_messages_of_the_largest_share_and_never_own_ones() -> None:
+    given = [("a", 0), ("a", 0), ("a", 0), ("a", 7), ("b", 8), ("a", 8)]
+    holdings, size = holding(Quotas(total=5500), *given)
+    assert holdings.own_bytes == 3 * size
+    assert holdings.excess() == 0b110000
+    holdings.let_go(4)
+    assert not holdings.excess()
+
+
+def test_what_the_application_has_not_taken_counts_though_the_protocol_let_it_go() -> None:
+    holdings, size = holding(Quotas(total=900), ("a", 7))
+    holdings.wait(0)
+    holdings.let_go(0)
+    assert (holdings.held_bytes, holdings.keeps(0), holdings.excess()) == (size, True, 0b1)
+    assert (holdings.taken(0), holdings.taken(0)) == (True, False)
+    assert (holdings.held_bytes, holdings.keeps(0), holdings.excess()) == (0, False, 0)
 
 
 def test_letting_go_of_what_is_not_held_changes_nothing() -> None:
@@ -64,7 +74,7 @@ def test_what_is_held_again_after_a_restart_weighs_as_much_as_before() -> None:
     holdings, size = holding(Quotas(), ("a", 7), ("b", 8))
     again = Holdings(NAMES[0], holdings._store, Quotas())
     again.load()
-    again.restore(holdings.held, {})
+    again.hold_only(holdings.held, {})
     assert again.held_bytes == holdings.held_bytes == 2 * size
 
 

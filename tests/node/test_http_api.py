@@ -26,7 +26,9 @@ from hunet.node.http import server
 from hunet.node.http.events import EventLog
 from hunet.node.http.server import HttpServer
 from hunet.node.identity import device_name
+from hunet.node.publication import Group
 from tests.node.company import until
+from tests.node.test_laptops import PARAMETERS
 from tests.node.test_node import device, play
 
 TOKEN = "a-token-of-24-characters"
@@ -125,10 +127,12 @@ async def listening(ask: Any, after: str = "") -> AsyncIterator[Listener]:
 
 @pytest.mark.parametrize("protocol", ["b-sub", "socio-aware-overlay", "mops", "social-election", "push"])
 def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> None:
+    given: dict[str, Any] = {"protocol": protocol, "parameters": PARAMETERS.get(protocol)}
+
     async def scene() -> None:
         async with (
-            device(tmp_path, "ann", protocol=protocol) as ann,
-            device(tmp_path, "bob", ann, protocol=protocol) as bob,
+            device(tmp_path, "ann", **given) as ann,
+            device(tmp_path, "bob", ann, **given) as bob,
             served(bob) as (api, ask),
         ):
             _, document = await ask("GET", "/openapi.json")
@@ -141,10 +145,16 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                 await until(lambda: bool(bob.peers()))
                 await bob.publish("news/<world>", "hello")
             messages.close()
-            words = {"number": "1", "id": said.id, "topic": "news%2F%3Cworld%3E"}
+            words = {"number": "1", "id": said.id, "topic": "news%2F%3Cworld%3E", "group": "the%20choir"}
+            choir = Group.new("the choir")
+            ann.join(choir)
+            bob.join(choir)
+            bob._private.groups.met("the choir", ann.device)
             bodies: dict[str, Any] = {
                 "/publications": {"topic": "x", "base64": "AAEC"},
                 "/names/{device}": {"name": "Ann <b>"},
+                "/conversations/{device}": {"text": "hello"},
+                "/groups": {"invitation": choir.invitation},
                 "/bundles": {"base64": b64encode(bundle_of(said).to_bytes()).decode()},
                 "/deliveries/next": {"topic": "news/<world>", "wait": 0},
             }
@@ -158,7 +168,7 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                     if "application/json" not in answer["content"] or (not delivers and "number" in path):
                         continue
                     words["device"] = device_name(bytes(32)) if "blocked" in path else ann.device
-                    body = bodies.get(path)
+                    body = bodies.get(path) if method in ("post", "put") else None
                     if body:
                         fits(body, operation["requestBody"]["content"]["application/json"]["schema"], schemas)
                     got, value = await ask(method.upper(), re.sub(r"{(\w+)}", lambda m: words[m[1]], path), json=body)
@@ -181,8 +191,8 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
 def test_a_message_goes_from_api_to_api(tmp_path: Path) -> None:
     async def scene() -> None:
         async with (
-            device(tmp_path, "ann") as ann,
-            device(tmp_path, "bob", ann) as bob,
+            device(tmp_path, "ann", protocol="b-sub") as ann,
+            device(tmp_path, "bob", ann, protocol="b-sub", receipts=True) as bob,
             served(ann) as (_, ask_ann),
             served(bob) as (_, ask_bob),
             listening(ask_bob) as events,
@@ -440,7 +450,8 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 ({"topic": "~a", "text": "b"}, "private topics"),
                 ({"topic": "", "text": "b"}, "topic"),
                 ({"topic": "\ud800", "text": "b"}, "not what it should be"),
-                ({"group": "b", "text": "c"}, "invitation"),
+                ({"group": "b", "text": "c"}, "in no group 'b'"),
+                ({"group": "hunet-group:b", "text": "c"}, "invitation"),
                 ([], "object"),
             ]:
                 status, said = await ask("POST", "/publications", json=body)
@@ -491,7 +502,7 @@ def test_who_waits_for_a_message_is_answered_when_the_server_closes(tmp_path: Pa
                 waiting = asyncio.ensure_future(session.post(url, json={"topic": "news", "wait": 60}))
                 await until(lambda: bool(api.api._followed))
             async with await waiting as answer:
-                assert await answer.json() == {"message": None}
+                assert await answer.json() == {"message": None, "more": [], "since": 0}
 
     play(scene())
 

@@ -18,7 +18,7 @@ def test_the_first_start_makes_a_private_key_file_and_the_second_finds_it(tmp_pa
     first = Identity.load_or_create(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     second = Identity.load_or_create(path)
-    assert (first.device, first.exchange_key) == (second.device, second.exchange_key)
+    assert (first.device, first.proof) == (second.device, second.proof)
     assert verify(first.device, second.sign(b"x"), b"x")
     assert list(path.parent.iterdir()) == [path]
 

@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,15 @@ def first_and_second() -> tuple[Identity, Identity]:
     return a, b
 
 
-async def call(callee: Neighbourhood, caller: Identity) -> Session:
+async def call(callee: Neighbourhood, caller: Identity, host: str = "127.0.0.1") -> Session:
     """A session with a neighbourhood, held by the test itself."""
-    stream = await asyncio.open_connection(*callee.address)
+    stream = await asyncio.open_connection(*callee.address, local_addr=(host, 0))
     return await open_session(*stream, caller, True, SessionLimits(handshake_seconds=20.0))
 
 
-async def link(callee: Neighbourhood, caller: Identity) -> Session:
+async def link(callee: Neighbourhood, caller: Identity, host: str = "127.0.0.1") -> Session:
     """The same, agreed upon."""
-    session = await call(callee, caller)
+    session = await call(callee, caller, host)
     if caller.device < callee.identity.device:
         assert await session.receive() == READY
         await session.send(KEEP)
@@ -91,7 +92,7 @@ async def settled(*company: Neighbour) -> None:
     """Until nobody dials or shakes hands any more."""
     await until(
         lambda: all(
-            not each._dialling and not each._shaking_hands.total() and each.by_hand._sightings.empty()
+            not each._dialling and not each._silent and not each._shaking_hands and each.by_hand._sightings.empty()
             for each in company
         )
     )
@@ -135,9 +136,7 @@ def test_a_crowd_that_all_dials_everybody_has_one_session_for_each_pair(tmp_path
     async def scene() -> None:
         async with AsyncExitStack() as stack:
             crowd = [await stack.enter_async_context(neighbour(tmp_path)) for _ in range(6)]
-            limits = NeighbourLimits(handshakes_of_a_host=64)
             for each in crowd:
-                each._limits = limits
                 for other in crowd:
                     if other is not each:
                         each.sight(other)
@@ -533,21 +532,39 @@ def test_a_listener_that_is_slow_hears_the_end_last(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_handshakes_at_once_are_limited_in_all_and_of_a_host(tmp_path: Path) -> None:
-    async def scene(limits: NeighbourLimits) -> None:
-        async with neighbour(tmp_path, limits=limits) as ann:
+def test_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
+    """The oldest connection of the host that has most goes; whoever says something needs a place for a moment only."""
+
+    async def scene() -> None:
+        async with neighbour(tmp_path, limits=NeighbourLimits(silent=3)) as ann:
+            other = (await asyncio.open_connection(*ann.address, local_addr=("127.0.0.2", 0)))[1]
+            await until(lambda: len(ann._silent) == 1)
             writers = [(await asyncio.open_connection(*ann.address))[1] for _ in range(10)]
-            await until(lambda: ann.refused["too many handshakes"] == 7)
-            await until(lambda: ann._shaking_hands.total() == 3)
+            await until(lambda: ann.refused["too many handshakes"] == 8)
+            assert list(ann._silent.values()) == ["127.0.0.2", "127.0.0.1", "127.0.0.1"]
+            session = await link(ann, Identity.new())
+            assert ann.refused["too many handshakes"] == 9
+            for writer in (other, *writers):
+                writer.transport.abort()
+            await settled(ann)
+            session.abort()
+
+    asyncio.run(scene())
+
+
+def test_nothing_is_computed_for_who_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        async with neighbour(tmp_path) as ann:
+            signed: list[bytes] = []
+            monkeypatch.setattr(ann.identity, "sign", signed.append, raising=False)
+            writers = [(await asyncio.open_connection(*ann.address))[1] for _ in range(10)]
+            await until(lambda: len(ann._silent) == 10)
             for writer in writers:
                 writer.transport.abort()
             await settled(ann)
-            assert not ann._shaking_hands  # and nothing of them is remembered
-            session = await link(ann, Identity.new())
-            session.abort()
+            assert not signed
 
-    asyncio.run(scene(NeighbourLimits(handshakes=3)))
-    asyncio.run(scene(NeighbourLimits(handshakes_of_a_host=3)))
+    asyncio.run(scene())
 
 
 def test_strangers_who_connect_and_say_nothing_are_shown_out(tmp_path: Path) -> None:
@@ -566,11 +583,53 @@ def test_strangers_who_connect_and_say_nothing_are_shown_out(tmp_path: Path) -> 
 
 def test_there_are_only_so_many_neighbours(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with neighbour(tmp_path, limits=NeighbourLimits(neighbours=2)) as ann:
+        async with neighbour(tmp_path, limits=NeighbourLimits(neighbours=2, turn_seconds=inf)) as ann:
             sessions = [await link(ann, Identity.new()) for _ in range(2)]
             sessions.append(await call(ann, Identity.new()))
             await until(lambda: ann.refused["too many neighbours"] == 1)
             assert len(ann.devices()) == 2
+            for session in sessions:
+                session.abort()
+
+    asyncio.run(scene())
+
+
+def test_strangers_take_turns_and_those_of_a_crowd_make_way(tmp_path: Path) -> None:
+    """Of two hosts, the one with more links loses one; a stranger of that host cannot push out one of the other."""
+    limits = NeighbourLimits(neighbours=3, turn_seconds=0.0)
+
+    async def scene() -> None:
+        async with neighbour(tmp_path, limits=limits) as ann:
+            lonely, crowd = Identity.new(), [Identity.new() for _ in range(4)]
+            sessions = [await link(ann, lonely, "127.0.0.2")]
+            for each in crowd:
+                sessions.append(await link(ann, each))
+                await until(lambda: len(ann.devices()) <= 3)
+            assert ann.devices() == [lonely.device, crowd[2].device, crowd[3].device]
+            assert ann.reasons == ["made room"] * 2
+            for session in sessions:
+                session.abort()
+
+    asyncio.run(scene())
+
+
+def test_places_are_kept_for_devices_that_are_known(tmp_path: Path) -> None:
+    limits = NeighbourLimits(neighbours=4, places_for_known=1, turn_seconds=inf)
+
+    async def scene() -> None:
+        async with neighbour(tmp_path, limits=limits) as ann:
+            friend, old, sessions = Identity.new(), Identity.new(), []
+            ann.book.saw(old.device, 1000.0)  # long ago
+            ann.book.name(friend.device, "Fran")
+            for each in [Identity.new() for _ in range(3)]:
+                sessions.append(await link(ann, each))
+            sessions.append(await call(ann, Identity.new()))
+            await until(lambda: ann.refused["too many neighbours"] == 1)
+            sessions.append(await link(ann, friend))
+            ann._limits = NeighbourLimits(neighbours=4, places_for_known=1, turn_seconds=0.0)
+            sessions.append(await link(ann, old))
+            await until(lambda: len(ann.devices()) == 4)
+            assert ann.devices()[2:] == [friend.device, old.device]
             for session in sessions:
                 session.abort()
 

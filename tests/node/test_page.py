@@ -58,7 +58,7 @@ def nodes(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """Ann's node and Bob's, who look for each other."""
     folder = tmp_path_factory.mktemp("nodes")
     with (
-        running(folder / "ann", "--http", "0", *OVERLAY) as ann,
+        running(folder / "ann", "--http", "0", "--receipts", *OVERLAY) as ann,
         running(folder / "bob", "--http", "0", *OVERLAY, "--peer", ann.address) as bob,
     ):
         yield ann, bob
@@ -133,7 +133,7 @@ def test_a_message_goes_from_page_to_page(
     ann, bob, anns, bobs = pages
     shown(browser, "link", "live")
     shown(browser, "peer-list", ann.device[:8])
-    press(browser, "#peer-list button")
+    press(browser, "#peer-list button:last-child")
     fill(browser, "naming-name", "Ann")
     press(browser, "#naming-form button:last-child")
     shown(browser, "peer-list", "Ann")
@@ -171,6 +171,63 @@ def test_a_message_goes_from_page_to_page(
     assert bob.ask("GET", "status")["subscriptions"] == []
     assert bob.ask("GET", "status")["waiting"] == 1
     assert complaints(browser) == []
+
+
+def test_people_write_to_each_other_and_compare_keys(
+    browser: Chrome, pages: tuple[Process, Process, str, str], picture: Callable[[str], None]
+) -> None:
+    ann, bob, anns, bobs = pages
+    bob.ask("PUT", f"names/{ann.device}", {"name": "Ann"})
+    ann.ask("PUT", f"names/{bob.device}", {"name": "Bob"})
+    shown(browser, "peer-list", "Ann")
+    press(browser, "#peer-list button")
+    fill(browser, "talk-text", "Dinner at eight?\n<b>My</b> place.")
+    press(browser, "#talk-form button")
+    shown(browser, "talk-list", "Dinner at eight?\n<b>My</b> place.", "arrived")
+
+    browser.switch_to.window(anns)
+    shown(browser, "people-list", "Bob", "1 new")
+    press(browser, "#people-list button")
+    shown(browser, "talk-list", "Dinner at eight?\n<b>My</b> place.")
+    fill(browser, "talk-text", "Yes.")
+    press(browser, "#talk-form button")
+    shown(browser, "talk-list", "Yes.", "arrived")
+    press(browser, "#talk-safety")
+    digits = bob.ask("GET", f"safety/{ann.device}")["number"]
+    shown(browser, "paper", digits, "not compared them yet")
+    assert browser.execute_script("return document.querySelectorAll('#paper svg path').length") == 1
+    press(browser, "#paper-content button")
+    shown(browser, "paper", "they are the same")
+    press(browser, "#paper-close")
+    shown(browser, "talk-name", "Bob ✓")
+    width(browser, 360)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert complaints(browser) == []
+
+    browser.switch_to.window(bobs)
+    shown(browser, "talk-list", "Dinner at eight?", "Yes.")
+    order = "[...document.querySelectorAll('#talk-list li')].map((one) => one.className)"
+    assert browser.execute_script(f"return {order}") == ["own", ""]
+    picture("node-people")
+    press(browser, "#talk-close")
+    fill(browser, "group-word", "the choir")
+    press(browser, "#group-form button")
+    shown(browser, "group-list", "the choir")
+    press(browser, "#group-list button")
+    invitation = see(browser, "document.querySelector('#paper code')?.textContent")
+    press(browser, "#paper-close")
+    ann.ask("POST", "groups", {"invitation": invitation})
+    shown(browser, "group-list", "Ann")
+    browser.execute_script("document.getElementById('publish-group').value = 'the choir'")
+    publish(browser, "", "Rehearsal at six.")
+    browser.execute_script("document.getElementById('publish-group').value = ''")
+    shown(browser, "published", "the choir")
+    assert complaints(browser) == []
+
+    browser.switch_to.window(anns)
+    shown(browser, "message-list", "group", "the choir", "Rehearsal at six.")
+    browser.switch_to.window(bobs)
 
 
 def test_what_strangers_write_stays_text(browser: Chrome, pages: tuple[Process, Process, str, str]) -> None:
@@ -242,7 +299,7 @@ def test_a_page_comes_back_when_its_node_does(browser: Chrome, tmp_path: Path) -
         browser.get(ann.url)  # with the token, which does not stay in view
         shown(browser, "link", "live")
         assert token not in browser.current_url
-        shown(browser, "me", ann.device[:8], "b-sub")
+        shown(browser, "me", ann.device[:8], "push")
     shown(browser, "link", "not connected")
     port = ann.url.rpartition(":")[2].partition("/")[0]
     with running(tmp_path / "ann", "--http", port, "--http-token", token, "--subscribe", "news"):

@@ -36,10 +36,9 @@ def kept(table: Table) -> list[str]:
     return [message.id for message in table[0].messages if table[0].holdings.holds(message.number)]
 
 
-@pytest.mark.parametrize("quotas", [{"topic": 2500}, {"neighbour": 2500}, {"total": 2700}], ids=str)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_oldest_of_a_topic_go_and_own_publications_stay(protocol: str, quotas: dict[str, int]) -> None:
-    table = Table(protocol, 2, quotas=Quotas(**quotas), **PARAMETERS.get(protocol, {}))
+def test_the_oldest_of_a_topic_go_and_own_publications_stay(protocol: str) -> None:
+    table = Table(protocol, 2, quotas=Quotas(total=2700), **PARAMETERS.get(protocol, {}))
     own = table.publish(0, "art")
     table.now = 10.0
     came = [come(table, "news", created=float(second)) for second in range(1, 6)]

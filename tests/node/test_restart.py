@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hunet.model import Node
 from hunet.protocols import Data
@@ -14,6 +14,8 @@ from tests.node.table import NAMES, Table
 
 class Diary(Push):
     """Writes down how its contacts end, in its state."""
+
+    saved: ClassVar = {"diary": list[tuple[object, ...]]}
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

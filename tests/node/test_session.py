@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noise.connection import Keypair, NoiseConnection
 
 from hunet.node.identity import Identity, device_key
 from hunet.node.neighbourhood import NeighbourLimits
+from hunet.node.noise import HandshakeState
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from tests.node.company import narrow
 
@@ -154,7 +154,7 @@ def test_an_end_between_frames_and_one_in_the_middle() -> None:
             assert await bob.receive() == b"last words"
             assert await fault(bob.receive()) == "closed"
         async with sessions() as (ann, bob):
-            message = ann._noise.encrypt(struct.pack(">I", CHUNK) + bytes(CHUNK - 4))
+            message = ann._outgoing.encrypt(struct.pack(">I", CHUNK) + bytes(CHUNK - 4))
             ann._writer.write(struct.pack(">H", len(message)) + message)
             await ann.close()
             assert await fault(bob.receive()) == "cut off"
@@ -236,7 +236,7 @@ def test_frames_that_no_honest_peer_sends(chunks: list[bytes], reason: str) -> N
     async def scene() -> None:
         async with sessions() as (ann, bob):
             for chunk in chunks:
-                message = ann._noise.encrypt(chunk)
+                message = ann._outgoing.encrypt(chunk)
                 ann._writer.write(struct.pack(">H", len(message)) + message)
             assert await fault(bob.receive()) == reason
 
@@ -246,7 +246,7 @@ def test_frames_that_no_honest_peer_sends(chunks: list[bytes], reason: str) -> N
 def test_a_replayed_or_reordered_or_changed_message_is_refused() -> None:
     async def one(tamper: Callable[[bytes, bytes], bytes]) -> None:
         async with sessions() as (ann, bob):
-            messages = [ann._noise.encrypt(struct.pack(">I", 1) + letter) for letter in (b"a", b"b")]
+            messages = [ann._outgoing.encrypt(struct.pack(">I", 1) + letter) for letter in (b"a", b"b")]
             first, second = (struct.pack(">H", len(message)) + message for message in messages)
             ann._writer.write(tamper(first, second))
             ann._writer.write_eof()
@@ -266,23 +266,18 @@ def test_a_replayed_or_reordered_or_changed_message_is_refused() -> None:
     asyncio.run(scene())
 
 
-def impostor() -> NoiseConnection:
-    noise = NoiseConnection.from_name(b"Noise_XX_25519_ChaChaPoly_SHA256")
-    noise.set_prologue(b"hunet session 1")
-    noise.set_keypair_from_private_bytes(Keypair.STATIC, EVE.exchange_key)
-    noise.set_as_initiator()
-    noise.start_handshake()
-    return noise
+def impostor() -> HandshakeState:
+    return HandshakeState("XX", True, EVE.exchange_key, prologue=b"hunet session 1")
 
 
 @pytest.mark.parametrize(
     "proof",
     [
         b"",
-        device_key(ANN.device) + ANN.sign(b"hunet session key 1\0" + ANN.exchange_public_key),  # copied from Ann
-        device_key(ANN.device) + EVE.sign(b"hunet session key 1\0" + EVE.exchange_public_key),
-        device_key(EVE.device) + EVE.sign(EVE.exchange_public_key),
-        device_key(EVE.device) + EVE.sign(b"hunet session key 1\0" + EVE.exchange_public_key) + b"!",
+        ANN.proof,  # copied from Ann
+        device_key(ANN.device) + EVE.proof[32:],
+        device_key(EVE.device) + EVE.sign(EVE.exchange_key.public_key().public_bytes_raw()),
+        EVE.proof + b"!",
     ],
     ids=["none", "copied", "another's name", "for another purpose", "too long"],
 )
@@ -291,11 +286,11 @@ def test_nobody_takes_a_name_that_is_not_theirs(proof: bytes) -> None:
         async with connection() as ((reader, writer), accepted):
             answering = asyncio.create_task(open_session(*accepted, BOB, False))
             noise = impostor()
-            message = bytes(noise.write_message(b""))
+            message = noise.write_message(b"")
             writer.write(struct.pack(">H", len(message)) + message)
             (length,) = struct.unpack(">H", await reader.readexactly(2))
             noise.read_message(await reader.readexactly(length))
-            message = bytes(noise.write_message(proof))
+            message = noise.write_message(proof)
             writer.write(struct.pack(">H", len(message)) + message)
             assert await fault(answering) == "not authenticated"
 

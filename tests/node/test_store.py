@@ -90,13 +90,23 @@ def test_what_is_out_of_date_is_forgotten_unless_the_application_waits_for_it() 
 
 def test_receipts_are_kept_once_and_bounded() -> None:
     store = Store()
-    assert store.add_receipt("p", "ann", 10.0, b"s", most=2)
-    assert not store.add_receipt("p", "ann", 10.0, b"s", most=2)
-    assert store.add_receipt("p", "bob", 10.0, b"s", most=2)
-    assert not store.add_receipt("p", "eve", 10.0, b"s", most=2)
+    assert store.add_receipt("p", b"ann", 10.0, most=2)
+    assert not store.add_receipt("p", b"ann", 10.0, most=2)
+    assert store.add_receipt("p", b"bob", 10.0, most=2)
+    assert not store.add_receipt("p", b"eve", 10.0, most=2)
     assert store.subscribers_of("p") == 2
-    assert [row[1:3] for row in store.receipts(0, 5.0, 10)] == [("p", "ann"), ("p", "bob")]
+    assert [row[1:] for row in store.receipts(0, 5.0, 10)] == [("p", b"ann"), ("p", b"bob")]
     assert store.receipts(0, 11.0, 10) == []
+    store.forget_before(11.0)
+    assert store.subscribers_of("p") == 0
+
+
+def test_of_too_many_receipts_those_of_the_publication_with_most_go() -> None:
+    store = Store()
+    for number in range(50):
+        store.add_receipt("flood" if number % 5 else "honest", bytes([number]), 10.0, most=100)
+    store.trim_receipts(20)
+    assert (store.subscribers_of("flood"), store.subscribers_of("honest")) == (10, 10)
 
 
 def test_a_full_disk_is_a_clear_error_and_nothing_is_half_written(tmp_path: Path) -> None:

@@ -32,14 +32,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """One session for all tests: starting one takes seconds."""
     from hunet.pipeline.session import spark_session, stop_spark
 
+    # To compile each little plan takes longer than to run it. All but the quick tests run plans as users do.
+    interpreted = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    quick = request.config.getoption("-m") == "not slow"
     session = spark_session(
         "local[2]",
         memory="1g",  # enough for every trace here, and several test processes fit beside each other
-        options={
+        options=(interpreted if quick else {})
+        | {
             "spark.sql.shuffle.partitions": "2",  # the tables are small: a task costs more than its rows
             "spark.default.parallelism": "2",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # no job lasts long enough to repay more

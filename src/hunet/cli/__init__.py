@@ -11,6 +11,8 @@ from typing import Any
 import typer
 
 from hunet.cli import node as node_commands
+from hunet.cli import operation as operation_commands
+from hunet.cli import people as people_commands
 from hunet.cli import run as run_command
 from hunet.cli import tools
 from hunet.cli.advise import advise
@@ -57,8 +59,13 @@ app.command("report")(report)
 app.command("replay")(replay)
 app.command("reproduce")(reproduce)
 app.command("node", rich_help_panel=_LIVE)(node_commands.node)
-for _command in ("publish", "subscribe", "unsubscribe", "group", "peers", "status", "log"):
+for _command in ("publish", "subscribe", "unsubscribe", "peers", "status", "log"):
     app.command(_command, rich_help_panel=_LIVE)(getattr(node_commands, _command))
+for _command in ("send", "messages", "verify", "key"):
+    app.command(_command, rich_help_panel=_LIVE)(getattr(people_commands, _command))
+for _command in ("backup", "restore", "wipe"):
+    app.command(_command, rich_help_panel=_LIVE)(getattr(operation_commands, _command))
+app.add_typer(people_commands.group_app, name="group", rich_help_panel=_LIVE)
 app.command("emulate", rich_help_panel=_LIVE)(emulate)
 app.command("convert")(tools.convert)
 app.command("from-one")(from_one)

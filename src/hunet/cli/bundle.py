@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hunet.cli.node import HOME, Folder
+from hunet.cli.operation import HOME, Folder, passphrase
+from hunet.cli.terminal import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ def import_(
             said = running.ask("POST", "bundles", base64=encoded, accept_unsigned=accept_unsigned)
         except (ConfigurationError, InputError) as problem:
             where = "" if isinstance(problem, InputError) else f"{path}: "
-            typer.echo(f"hunet: {where}{problem}", err=True)
+            typer.echo(visible(f"hunet: {where}{problem}"), err=True)
             refused += 1
         else:
             new, known = new + said["new"], known + (not said["new"])
@@ -102,7 +103,9 @@ def show(files: _Files, as_json: _Json = False) -> None:
         typer.echo(json.dumps(said, indent=2))
         return
     for row in said:
-        typer.echo("\n".join(f"{name.replace('_', ' '):<14} {value}" for name, value in row.items()) + "\n")
+        typer.echo(
+            "\n".join(f"{name.replace('_', ' '):<14} {visible(str(value))}" for name, value in row.items()) + "\n"
+        )
 
 
 def _described(bundle: Bundle) -> dict[str, str | int]:
@@ -147,11 +150,13 @@ def _held(folder: Path, ids: tuple[str, ...], topic: str | None) -> Iterator[Pub
     from hunet.model.errors import ConfigurationError, InputError
     from hunet.node.publication import Refused, read_publication
     from hunet.node.store import Store
+    from hunet.node.vault import Vault
 
     path = folder / "hunet.db"
     if not path.exists():
         raise InputError(folder, "is not the folder of a node")
-    store = Store(path)
+    vault = Vault.open(folder, passphrase(None))
+    store = Store(path, vault.key if vault else None)
     try:
         missing = set(ids)
         for header in store.headers():

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hunet.cli.operation import HOME, Folder, PassphraseFile, passphrase, read_config
+from hunet.cli.terminal import visible
+
 if TYPE_CHECKING:
     from hunet.node.http.client import NodeClient
     from hunet.node.mtcp import MtcpPort
@@ -14,17 +17,12 @@ if TYPE_CHECKING:
     from hunet.node.radio import Radio
 
 _PROTOCOL, _NETWORK, _KEEPS, _TALK = "What it runs", "Whom it finds", "What it keeps", "What it does at once"
-_PAGE = "Its web page"
+_PAGE, _LOG = "Its web page", "What it says of itself"
 
-Folder = Annotated[
-    Path,
-    typer.Option("--folder", "-d", metavar="DIR", envvar="HUNET_FOLDER", help="The folder of the node."),
-]
-HOME = Path("~/.hunet")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 InGroup = Annotated[
     str | None,
-    typer.Option("--group", metavar="INVITATION", help="Instead of a topic: a private topic, by its invitation."),
+    typer.Option("--group", metavar="NAME", help="Instead of a topic: a group of this device; see hunet group."),
 ]
 
 
@@ -32,7 +30,7 @@ def node(
     folder: Folder = HOME,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", rich_help_panel=_PROTOCOL, help="One of hunet protocols.")
-    ] = "b-sub",
+    ] = "push",
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,8 +92,17 @@ def node(
         ),
     ] = None,
     quota: Annotated[
-        int, typer.Option(metavar="MB", rich_help_panel=_KEEPS, help="How much it carries for others.", min=1)
+        int,
+        typer.Option(
+            metavar="MB", rich_help_panel=_KEEPS, help="How much it carries, own publications included.", min=1
+        ),
     ] = 512,
+    receipts: Annotated[
+        bool,
+        typer.Option(
+            "--receipts", rich_help_panel=_KEEPS, help="Tell authors who ask that it has got something, not who it is."
+        ),
+    ] = False,
     encounters: Annotated[
         str,
         typer.Option(metavar="HOW", rich_help_panel=_KEEPS, help="How it notes whom it met: pseudonyms, names or off."),
@@ -128,6 +135,24 @@ def node(
         typer.Option("--publish", metavar="TOPIC TEXT", rich_help_panel=_TALK, help="Publish a text."),
     ] = None,
     as_json: AsJson = False,
+    config: Annotated[  # noqa: ARG001 - it is read before the others
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="HUNET_CONFIG",
+            is_eager=True,
+            callback=read_config,
+            help="Options from a TOML file; those given here win.",
+        ),
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", rich_help_panel=_LOG, help="Say whom it meets, and what goes wrong.")
+    ] = False,
+    log_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=_LOG, help="Write a log, for its owner only, of 3 MiB at most."),
+    ] = None,
 ) -> None:
     """Run one device: find others, meet them, and carry publications.
 
@@ -141,6 +166,7 @@ def node(
     """
     import asyncio
 
+    from hunet.cli.log_file import set_up_log
     from hunet.cli.settings import split_setting
     from hunet.model import ConfigurationError
     from hunet.node.discovery import Beacons
@@ -153,7 +179,6 @@ def node(
         raise ConfigurationError(f"--encounters {encounters}: write pseudonyms, names or off")
     if not ip and not bluetooth:
         raise ConfigurationError("--no-ip leaves no way to meet anybody: add --bluetooth")
-    whole = quota << 20
     device = Node(
         folder.expanduser(),
         protocol,
@@ -163,10 +188,13 @@ def node(
         peers=peer or (),
         discoveries=[Beacons(interface)] if beacons and ip else [],
         radios=[_bluetooth(adapter, scan)] if bluetooth else [],
-        quotas=Quotas(total=whole, topic=whole // 2, neighbour=whole // 2),
+        quotas=Quotas(quota << 20),
         encounters=encounters,  # type: ignore[arg-type]
         trial=trial,
+        passphrase=passphrase(passphrase_file),
+        receipts=receipts,
     )
+    set_up_log(verbose, log_file)
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))
     asyncio.run(_run(device, subscribe_to or [], say, as_json, (http, http_token), port))
 
@@ -187,13 +215,11 @@ async def _run(
     port: MtcpPort | None,
 ) -> None:
     import asyncio
-    import logging
     import signal
     from contextlib import AsyncExitStack
 
     from hunet.node.http.server import HttpServer
 
-    logging.basicConfig(level=logging.WARNING, format="hunet: %(message)s")
     async with device, HttpServer(device), AsyncExitStack() as stack:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -254,7 +280,8 @@ def publish(
     if group and topic and text is None:
         topic, text = None, topic  # the only word is what to say
     if bool(topic) == bool(group) or (text is None) == (file is None):
-        raise ConfigurationError("write TOPIC and TEXT, TOPIC --file FILE, or --group INVITATION and TEXT")
+        raise ConfigurationError("write TOPIC and TEXT, TOPIC --file FILE, or --group NAME and TEXT")
+    _refuse_invitation(group)
     life = duration("--ttl", ttl)
     about: dict[str, Any] = {"topic": topic, "group": group, "ttl": life, "receipts": receipts, "text": text}
     if file is not None:
@@ -263,8 +290,8 @@ def publish(
         except OSError as error:
             raise InputError(file, f"cannot be read: {error.strerror}") from None
         about["content_type"] = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    said = _running(folder).ask("POST", "publications", **about)
-    _answer(said, as_json, said["id"])
+    said = running(folder).ask("POST", "publications", **about)
+    answer(said, as_json, said["id"])
 
 
 def subscribe(
@@ -281,22 +308,15 @@ def subscribe(
     from hunet.model import ConfigurationError
 
     if bool(topic) == bool(group):
-        raise ConfigurationError("write TOPIC, or --group INVITATION")
-    for delivery in _running(folder).follow(topic or "", group=group or "", most=count):
+        raise ConfigurationError("write TOPIC, or --group NAME")
+    _refuse_invitation(group)
+    for delivery in running(folder).follow(topic or "", group=group or "", most=count):
         _show(delivery, as_json)
 
 
-def unsubscribe(
-    topic: Annotated[str | None, typer.Argument(help="What to follow no longer.")] = None,
-    group: InGroup = None,
-    folder: Folder = HOME,
-) -> None:
-    """Follow a topic no longer."""
-    from hunet.model import ConfigurationError
-
-    if bool(topic) == bool(group):
-        raise ConfigurationError("write TOPIC, or --group INVITATION")
-    _running(folder).unsubscribe(topic or "", group=group or "")
+def unsubscribe(topic: Annotated[str, typer.Argument(help="What to follow no longer.")], folder: Folder = HOME) -> None:
+    """Follow a topic no longer; see hunet group leave for groups."""
+    running(folder).unsubscribe(topic)
 
 
 def peers(
@@ -315,31 +335,21 @@ def peers(
 
     Example: hunet peers --name 2mwduae3 Ann
     """
-    running = _running(folder)
+    node_here = running(folder)
     if name:
-        running.ask("PUT", "names", name[0], name=name[1])
+        node_here.ask("PUT", "names", name[0], name=name[1])
     if block:
-        running.ask("PUT", "blocked", block)
+        node_here.ask("PUT", "blocked", block)
     if unblock:
-        running.ask("DELETE", "blocked", unblock)
-    found = running.ask("GET", "peers")["peers"]
+        node_here.ask("DELETE", "blocked", unblock)
+    found = node_here.ask("GET", "peers")["peers"]
     lines = [
-        f"{each['name']}  {each['device']}"
+        f"{visible(each['name'])}  {each['device']}"
         + ("" if each["radio"] == "ip" else f"  over {each['radio']}")
         + ("" if each["same_protocol"] else "  (other protocol)")
         for each in found
     ]
-    _answer(found, as_json, "\n".join(lines) or "nobody is in reach")
-
-
-def group(name: Annotated[str, typer.Argument(help="What it is called among its members.")]) -> None:
-    """Make a private topic, and print the invitation to hand to its members: whoever has it can read and write.
-
-    Carriers see neither the name nor the contents. Use it with hunet publish --group and hunet subscribe --group.
-    """
-    from hunet.node.publication import Group
-
-    typer.echo(Group.new(name).invitation)
+    answer(found, as_json, "\n".join(lines) or "nobody is in reach")
 
 
 def status(
@@ -350,18 +360,18 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show how the node fares: what it holds, and what it has counted."""
-    running = _running(folder)
+    node_here = running(folder)
     if receipts:
-        many = running.ask("GET", "receipts", receipts)["subscribers"]
-        _answer(many, as_json, f"at least {many} subscribers have it")
+        many = node_here.ask("GET", "receipts", receipts)["subscribers"]
+        answer(many, as_json, f"at least {many} subscribers have it")
         return
-    found = running.ask("GET", "status")
+    found = node_here.ask("GET", "status")
     rows = {key: value for key, value in found.items() if key not in ("radios", "counters")}
     rows |= {f"{radio} {key}": value for radio, about in found["radios"].items() for key, value in about.items()}
     rows |= found["counters"]
-    rows["subscriptions"] = ", ".join(found["subscriptions"]) or "none"
+    rows["subscriptions"] = visible(", ".join(found["subscriptions"])) or "none"
     rows["role"] = found["role"] or "none"
-    _answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
+    answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 
 
 def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
@@ -373,7 +383,7 @@ def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
     import json
     from datetime import UTC, datetime
 
-    for each in _running(folder).ask("GET", "log")["log"]:
+    for each in running(folder).ask("GET", "log")["log"]:
         if as_json:
             if each["end"] is not None:
                 typer.echo(json.dumps(each))
@@ -385,13 +395,25 @@ def log(folder: Folder = HOME, as_json: AsJson = False) -> None:
             typer.echo(f"{began}  {each['met']}  {lasted}{over}")
 
 
-def _running(folder: Path) -> NodeClient:
+def _refuse_invitation(group: str | None) -> None:
+    from hunet.model import ConfigurationError
+
+    if group and group.startswith("hunet-group:"):
+        raise ConfigurationError(
+            "--group: an invitation is a secret that others can see here; join with 'hunet group join FILE', "
+            "and give the name of the group"
+        )
+
+
+def running(folder: Path) -> NodeClient:
+    """The node that runs in a folder."""
     from hunet.node.http.client import NodeClient
 
     return NodeClient(folder.expanduser())
 
 
-def _answer(found: Any, as_json: bool, text: str) -> None:
+def answer(found: Any, as_json: bool, text: str) -> None:
+    """Print an answer for people, or for programs."""
     import json
 
     typer.echo(json.dumps(found) if as_json else text)
@@ -407,5 +429,5 @@ def _show(delivery: dict[str, Any], as_json: bool) -> None:
         said = delivery.get("text")
         if said is None:
             said = f"({delivery['content_type']}, {len(delivery['base64']) * 3 // 4} bytes; see --json)"
-        typer.echo(f"{delivery['topic']}  {delivery['name']}: {said}")
+        typer.echo(visible(f"{delivery['topic']}  {delivery['name']}: {said}"))
     sys.stdout.flush()

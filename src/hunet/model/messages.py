@@ -218,6 +218,10 @@ class Catalogue:
             known = self._by_id[id] = self._set_apart(id)
         return known
 
+    def rename(self, id: str, to: str) -> None:  # noqa: A002
+        """Call a message that is not here by another id: of its id, others told only the beginning."""
+        self._by_id[to] = self._by_id.pop(id)
+
     def skip(self, until: int) -> None:
         """Leave out numbers below this one, as dead: a driver that starts again knows nothing more of who had them."""
         first = len(self._messages)

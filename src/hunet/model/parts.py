@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-_PURPOSE = {"ble": "Bluetooth", "sim": "the simulator", "report": "matplotlib", "spark": "Apache Spark"}
-"""From the smallest to the largest: but for the first, which stands alone, each holds those before it."""
+_PURPOSE = {
+    "ble": "Bluetooth",
+    "sealed": "SQLCipher",
+    "sim": "the simulator",
+    "report": "matplotlib",
+    "spark": "Apache Spark",
+}
+"""From the smallest to the largest: but for the first two, which stand alone, each holds those before it."""
 BROUGHT_BY = {
     "numpy": "sim",
     "pandas": "sim",
@@ -17,6 +23,7 @@ BROUGHT_BY = {
     "google": "spark",
     "zstandard": "spark",
     "bumble": "ble",
+    "sqlcipher3": "sealed",
 }
 
 
@@ -29,6 +36,6 @@ def missing_part(who: str, error: ModuleNotFoundError, least: str = "sim") -> st
     extra = BROUGHT_BY.get((error.name or "").partition(".")[0])
     if extra is None:
         return None
-    if extra != "ble":
+    if extra not in ("ble", "sealed"):
         extra = max(extra, least, key=list(_PURPOSE).index)
     return f"{who} needs {_PURPOSE[extra]}: pip install 'hunet[{extra}]'"

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WEEK = 7 * 86400.0
 _HUNET = 1_577_836_800.0
 """2020: a clock that shows an earlier time has not been set since the device was switched on."""
 
@@ -47,6 +46,7 @@ class SteadyClock:
     ) -> None:
         self._wall, self._pace, self._monotonic = wall, pace, monotonic
         self._time, self._read = since, monotonic()
+        self._last_leap = (self(), self._read)
 
     def __call__(self) -> float:
         """The time now; at least that of the last call."""
@@ -54,6 +54,11 @@ class SteadyClock:
         self._time = max(wall, self._time + max(0.0, read - self._read) * self._pace if wall < self._time else wall)
         self._read = read
         return self._time
+
+    def leapt(self) -> float:
+        """By how much more this clock has moved on since the last call of this than time has passed."""
+        (time, read), self._last_leap = self._last_leap, (self(), self._read)
+        return self._time - time - (self._read - read) * self._pace
 
     def behind(self) -> float:
         """By how much the other clock is behind this one."""

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import logging
+from collections import deque
+from contextlib import contextmanager, suppress
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from hunet.model import matching_score
-from hunet.node.publication import Group, Publication, Refused, read_publication
+from hunet.model import OutputError, matching_score, weighted_terms
+from hunet.node.publication import Opened, Publication, Refused, is_private, stored_publication
+from hunet.node.store import DamagedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from hunet.node.driver import LiveDriver
     from hunet.node.store import Pending
+
+
+_log = logging.getLogger("hunet.node")
+
+_AT_ONCE = 64
+"""Deliveries that are looked up at once."""
+_SOON = 0.1
+"""What was taken is on the disk after so long (s)."""
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -35,6 +46,8 @@ class Delivery(msgspec.Struct, frozen=True):
     delivered: float
     taken: bool = False
     """Whether an application has dealt with it."""
+    private: bool = False
+    """Whether it was sealed for a group."""
 
     @property
     def text(self) -> str:
@@ -43,12 +56,18 @@ class Delivery(msgspec.Struct, frozen=True):
 
 
 class Subscription:
-    """Messages on a topic as they come: ``async for delivery in subscription``. Asking for the next takes the last."""
+    """Messages on a topic as they come: ``async for delivery in subscription``. Asking for the next takes the last.
 
-    def __init__(self, deliveries: Deliveries, topic: str, group: Group | None, after: int) -> None:
+    Each subscription gets everything that nobody had taken when it began, or, if ``since`` is the number of a take, by
+    that time.
+    """
+
+    def __init__(self, deliveries: Deliveries, topic: str, after: int, since: int) -> None:
         self.topic = topic
-        self._deliveries, self._group = deliveries, group
+        self.since = since
+        self._deliveries = deliveries
         self._last, self._offered = after, 0
+        self._ready: deque[Pending] = deque()
         self._news = asyncio.Event()
         self._closed = False
 
@@ -58,14 +77,26 @@ class Subscription:
     async def __anext__(self) -> Delivery:
         self.taken()
         while not self._closed and not self._deliveries.ended:
-            for number, delivery in self._deliveries.waiting(self.topic, self._group, self._last):
-                self._last = number
-                if delivery is not None:
-                    self._offered = number
-                    return delivery
             self._news.clear()
+            if delivery := self.at_once():
+                return delivery
             await self._news.wait()
         raise StopAsyncIteration
+
+    def at_once(self) -> Delivery | None:
+        """The next delivery, if there is one; the one before is not taken by this."""
+        while not self._closed and not self._deliveries.ended:
+            if not self._ready:
+                self._ready.extend(self._deliveries.after(self._last, self.since, self.topic))
+            if not self._ready:
+                break
+            pending = self._ready.popleft()
+            self._last = pending.number
+            delivery = self._deliveries.delivery(pending, self.topic)
+            if delivery is not None:
+                self._offered = pending.number
+                return delivery
+        return None
 
     def taken(self) -> None:
         """The delivery that was handed over last is dealt with, and never comes again."""
@@ -90,15 +121,20 @@ class Deliveries:
     def __init__(self, driver: LiveDriver) -> None:
         self._driver, self._store = driver, driver.store
         self._subscriptions: list[Subscription] = []
+        self._commit: asyncio.TimerHandle | None = None
         self.ended = False
 
-    def listen(self, topic: str | Group, after: int) -> Subscription:
-        """Messages on a topic; those up to number ``after`` count as taken."""
-        name, group = (topic.topic, topic) if isinstance(topic, Group) else (topic, None)
+    def go_on_with(self, driver: LiveDriver) -> None:
+        """The protocol has begun anew, with the same store."""
+        self._driver = driver
+        self.wake()
+
+    def listen(self, topic: str, after: int, since: int | None) -> Subscription:
+        """Messages on a topic, or of a group by its label; those up to number ``after`` count as taken."""
+        subscription = Subscription(self, topic, after, self._store.takes if since is None else since)
         for earlier in list(takewhile(lambda waiting: waiting.number <= after, self._store.waiting())):
-            if matching_score(name, earlier.topic):
+            if matching_score(topic, earlier.topic):
                 self.take(earlier.number)
-        subscription = Subscription(self, name, group, after)
         self._subscriptions.append(subscription)
         return subscription
 
@@ -114,26 +150,51 @@ class Deliveries:
 
     def end(self) -> None:
         """Nothing more is delivered, nor taken."""
+        self.commit()
         self.ended = True
         self.wake()
 
     def take(self, delivery: int) -> None:
-        """A delivery is dealt with: no subscription gets it any more."""
+        """A delivery is dealt with; that is on the disk a moment later, with others."""
         if not self.ended:
-            self._driver.take(delivery)
+            with self._come_again():
+                self._driver.take(delivery)
+            if self._commit is None:
+                self._commit = asyncio.get_running_loop().call_later(_SOON, self.commit)
 
-    def waiting(self, topic: str, group: Group | None, after: int) -> Iterator[tuple[int, Delivery | None]]:
-        """The numbers of all that nobody has taken, and what is for this topic; what cannot be read counts as taken."""
-        for pending in list(self._store.waiting(after)):
-            delivery = None
-            if matching_score(topic, pending.topic):
-                delivery = self._delivery(pending, group)
-                if delivery is None:
-                    self.take(pending.number)
-            yield pending.number, delivery
+    def commit(self) -> None:
+        """What was taken is on the disk when this returns."""
+        if self._commit is not None:
+            self._commit.cancel()
+            self._commit = None
+            with self._come_again():
+                self._store.commit()
+
+    @contextmanager
+    def _come_again(self) -> Iterator[None]:
+        """What cannot be written may come again after a restart, which is better than nothing any more."""
+        try:
+            yield
+        except DamagedError:
+            raise
+        except OutputError as error:
+            _log.warning("%s", error)
+
+    def after(self, number: int, since: int, topic: str) -> list[Pending]:
+        """The next deliveries for a subscription, and others if it weighs terms."""
+        return self._store.next_deliveries(number, since, None if weighted_terms(topic) else topic, _AT_ONCE)
+
+    def delivery(self, pending: Pending, topic: str) -> Delivery | None:
+        """What a subscription to a topic gets; None if it is not for it. What cannot be read counts as taken."""
+        if not matching_score(topic, pending.topic):
+            return None
+        delivery = self._delivery(pending)
+        if delivery is None:
+            self.take(pending.number)
+        return delivery
 
     def by_number(self, above: int, below: int, most: int, newest: bool) -> Iterator[Delivery]:
-        """Deliveries by number, also those that were taken; those of a private topic stay sealed."""
+        """Deliveries by number, also those that were taken."""
         for pending, taken in self._store.deliveries(above, below, most, newest):
             delivery = self._delivery(pending, taken=taken)
             if delivery is not None:
@@ -144,26 +205,26 @@ class Deliveries:
         encoded = self._store.content(message)
         if encoded is not None:
             with suppress(Refused):
-                return read_publication(encoded, self._driver.messages[message].created, self._driver.limits)
+                return stored_publication(encoded)
         self._driver.count("damaged")
         return None
 
-    def _delivery(self, pending: Pending, group: Group | None = None, taken: bool = False) -> Delivery | None:
+    def _delivery(self, pending: Pending, taken: bool = False) -> Delivery | None:
         """What the application gets; None if it cannot be read."""
         publication = self.read(pending.message)
-        if publication is None:
+        if publication is None or self._driver.is_hidden(publication.author):
             return None
-        opened: Any = publication
-        if group is not None:
+        topic, opened = publication.topic, Opened(publication.content, publication.content_type)
+        if is_private(topic) and self._driver.private is not None:
             try:
-                opened = group.open(publication)
+                topic, opened = self._driver.private.open(publication)
             except Refused as refused:
                 self._driver.count(f"refused: {refused.reason}")
                 return None
         return Delivery(
             pending.number,
             publication.id,
-            group.name if group else publication.topic,
+            topic,
             publication.author,
             publication.created,
             opened.content,
@@ -171,4 +232,5 @@ class Deliveries:
             pending.hops,
             pending.at,
             taken,
+            is_private(publication.topic),
         )

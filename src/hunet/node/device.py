@@ -2,34 +2,36 @@
 
 What is kept
 ------------
-The protocol object itself is pickled, without its driver, into the transaction of whatever it did last that others
-rely on: a delivery, an acknowledgement. After a crash it comes back as it was then, and is shown what a crash looks
-like from inside: links that were open end, packets that were under way are lost. A state that cannot be read, or that
-belongs to another protocol or other parameters, is not used: the device starts afresh, with the publications that it
-holds.
+The state of the protocol is written as data (``state``) into the transaction of whatever it did last that others rely
+on: a delivery, an acknowledgement. After a crash it comes back as it was then, and is shown what a crash looks like
+from inside: links that were open end, packets that were under way are lost. A part of it that cannot be read is lost.
+A state that belongs to another protocol or other parameters is not used: the device starts afresh, with the
+publications that it holds.
 """
 
 from __future__ import annotations
 
 import logging
-import pickle
-from functools import cache
+from contextlib import suppress
 from heapq import heappop, heappush
-from importlib.metadata import version
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Message, MessageSet, Node, members
-from hunet.node.clock import WEEK, is_set
+import msgspec
+
+from hunet.model import Message, MessageSet, Node, OutputError, matching_score, members, without
+from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
-from hunet.node.publication import PublicationLimits
-from hunet.node.state import read_state, write_state
+from hunet.node.publication import PublicationLimits, is_private
+from hunet.node.state import DriverState, SavedState, read_state, write_state
 from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders
+from hunet.protocols.state import keeps_state, restore_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    from hunet.node.private import Private
     from hunet.node.store import Store
     from hunet.protocols.contract import Data, Driver, Protocol
 
@@ -44,6 +46,10 @@ class Delivered(NamedTuple):
     """A message is the application's to take, and on the disk."""
 
     message: Message
+
+
+class PrivateArrived(NamedTuple):
+    """Something has come on a private topic, and is on the disk; it may call for an answer."""
 
 
 class RoleChanged(NamedTuple):
@@ -66,15 +72,23 @@ class Device:
         clock: Callable[[], float],
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
+        friends: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.device = device
         self.store = store
-        self.holdings = Holdings(device, store, quotas or Quotas())
+        self._friends, self._wanted = friends, store.subscriptions()
+        self.holdings = Holdings(device, store, quotas or Quotas(), self._favours)
         self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
         self.now = 0.0
+        self.private: Private | None = None
+        """Who takes what comes on private topics."""
+        self.is_hidden: Callable[[str], bool] = lambda author: False  # noqa: ARG005
+        """Of which authors the application gets nothing."""
         self.dirty = False
         """Whether the protocol may have changed since it was last written."""
+        self.stale = False
+        """Whether it knows what is not on the disk, or another time: then nothing of it is written any more."""
         self._kind, self._parameters, self._rng = kind, parameters, rng
         self._surrenders = issubclass(kind, Surrenders)
         self._clock = clock
@@ -85,7 +99,7 @@ class Device:
         self._order = count()
         self._durable = False
         """Whether somebody relies on what the event in progress has changed."""
-        self._happened: list[Delivered | RoleChanged] = []
+        self._happened: list[Delivered | PrivateArrived | RoleChanged] = []
         self._writable = True
 
     # Starting -------------------------------------------------------------------------------------------------------
@@ -94,61 +108,73 @@ class Device:
         """Take up the last state of the protocol, or start it afresh, with what is on the disk."""
         store = self.store
         saved = self._saved()
-        self.now = max(self._clock(), saved["now"] if saved else 0.0)
-        store.forget_before(self.now - _MEMORY)
+        self.now = max(self._clock(), saved.driver.now if saved else 0.0)
+        # The clock may be wrong: what the last run did not hold to be out of date is not forgotten by this one at once.
+        alive = float((store.fact("alive") or b"0").decode())
+        with suppress(OutputError):  # a disk that is full can be read
+            store.forget_before(min(alive, self.now) - _MEMORY, but_by=self.holdings.node)
         self.holdings.load()
-        protocol = self._restore(saved) if saved else None
-        self.protocol: Protocol = protocol or self._afresh()
-        if protocol is not None:
-            self._end_of_the_last_life(saved["links"] if saved else [])
+        if saved:
+            self._restore(saved)
+        else:
+            self._make()
+            self.protocol.start(self.now)
         wanted = set(store.subscriptions())
         for topic in sorted(self.protocol.topics - wanted):
             self.protocol.unsubscribe(topic, self.now)
         for topic in store.subscriptions():
             if topic not in self.protocol.topics:
                 self.protocol.subscribe(topic, self.now)
-        self._feed(saved["next"] if protocol is not None and saved else 0)
+        self._feed(saved.driver.next if saved and not saved.lost else 0)
 
-    def _saved(self) -> dict[str, Any] | None:
-        """What the driver wrote beside the protocol, if it can be used."""
-        label, state = self.store.fact("protocol"), self.store.fact("state")
-        if label is None or state is None:
-            return None
-        if label != self._label():
-            _log.warning("the saved state is of %s; starting afresh", label.decode())
-            return None
-        try:
-            saved: dict[str, Any] = read_state(state, self._outside(), self._kind)
-        except Exception as error:  # a pickle can fail in any way
-            _log.warning("the saved state cannot be read (%s); starting afresh", error)
-            return None
+    def _saved(self) -> SavedState | None:
+        """The last state, if it can be used."""
+        saved = read_state(self.store, self._label(), self._kind)
         now = self._clock()
-        if saved["now"] > now + WEEK and is_set(now):
-            _log.warning("the clock has gone back by %.0f days; starting afresh", (saved["now"] - now) / 86400)
+        if saved and saved.driver.now > now + self.limits.clock_skew and is_set(now):
+            _log.warning("the clock has gone back by %.0f days; starting afresh", (saved.driver.now - now) / 86400)
             return None
         return saved
 
-    def _restore(self, saved: dict[str, Any]) -> Protocol:
-        protocol: Protocol = saved["protocol"]
-        self.holdings.restore(saved["held"], saved["more"])
-        for tag, at in saved["timers"]:
-            self.set_timer(tag, at)
-        return protocol
-
-    def _afresh(self) -> Protocol:
+    def _make(self) -> None:
+        """Make the protocol, which holds nothing yet."""
         self._timers, self._agenda = {}, []
-        self.protocol = self._kind(self.holdings.node, self._parameters, cast("Driver", self), self._rng)
-        self.protocol.start(self.now)
-        return self.protocol
+        self.holdings.hold_only(0, {})
+        self.protocol: Protocol = self._kind(self.holdings.node, self._parameters, cast("Driver", self), self._rng)
 
-    def _end_of_the_last_life(self, links: list[tuple[Node, bool, Data | None]]) -> None:
-        """The links that were open when the state was written are not any more: as the engine ends a contact."""
-        for peer, settled, packet in links:
-            if not settled:
+    def _restore(self, saved: SavedState) -> None:
+        """Make the protocol as it was; without those parts of its state that turn out to be damaged."""
+        restored = False
+        while not restored:
+            self._make()
+            if saved.lost:
+                self.protocol.start(self.now)
+            restored = self._restore_parts(saved)
+        if saved.lost:
+            self.protocol.topics = set()  # subscribing again lets all parts know
+        else:
+            self.holdings.hold_only(saved.driver.held, saved.driver.more)
+        for tag, at in saved.driver.timers:
+            self.set_timer(tag, at)
+        # The contacts that lasted when the state was written do not any more: they end as the engine ends them.
+        for peer, settled, packet in saved.driver.contacts:
+            if saved.lost:
+                self.protocol.link_up(peer, self.now)  # what is left of the protocol may not know of it
+            elif not settled:
                 self._settle(peer)
-            if packet is not None:
+            if packet is not None and not saved.lost:
                 self.protocol.sent(peer, packet, False, self.now)
             self.protocol.link_down(peer, self.now)
+
+    def _restore_parts(self, saved: SavedState) -> bool:
+        """Whether all parts that are left could be used."""
+        for name, part in saved.parts.items():
+            try:
+                restore_part(self.protocol, name, part)
+            except Exception as error:  # what is damaged can lead to any error
+                saved.lose(name, error)
+                return False
+        return True
 
     def _settle(self, peer: Node) -> None:
         if isinstance(self.protocol, Settles):  # a watcher may ask for it where the protocol does not
@@ -158,52 +184,61 @@ class Device:
         return cast("Surrenders", self.protocol).surrender(among, self.now) if self._surrenders else 0
 
     def _feed(self, known: int) -> None:
-        """Show the protocol what is on the disk and it does not know: the publications of its last moments, or all."""
-        kept = list(self.store.kept(known))
+        """Show the protocol what is on the disk and it does not hold.
+
+        These are the publications of its last moments; what was out of date by a clock that is right again; or all.
+        What it has ``known`` and is only for the application is not among them.
+        """
+        held = set(members(self.holdings.held))
+        kept = [n for n in self.store.kept() if n not in held and (n >= known or not self.holdings.keeps(n))]
+        taken = self.store.taken() if known else ()
         for number in kept:
             message = self.messages[number]
-            if not self.holdings.holds(number) and message.expires >= self.now:
+            if message.expires >= self.now and number not in taken:
                 self.protocol.publish(message, self.now)
-        for number in kept:
-            if not self.holdings.holds(number):
-                self.store.drop_content(number)
+                if not self.holdings.holds(number):
+                    self.store.drop_content(number)
+            else:
+                self.holdings.lapse(number)
 
-    def _label(self) -> bytes:
-        kind = f"{self._kind.__module__}:{self._kind.__qualname__}"
-        return f"{kind} of hunet {_installed()} with {self._parameters!r} at {self.holdings.node}".encode()
+    def _label(self) -> str:
+        """Of which protocol a state is: also of later versions of it, with parameters that are new."""
+        defaults = msgspec.structs.asdict(type(self._parameters)())
+        chosen = {k: v for k, v in msgspec.structs.asdict(self._parameters).items() if v != defaults[k]}
+        return f"{self._name()} with {chosen} at {self.holdings.node}"
+
+    def _name(self) -> str:
+        """The name of the protocol."""
+        from hunet.systems import PROTOCOLS
+
+        kind = self._kind
+        return next((name for name, each in PROTOCOLS.items() if each is kind), f"{kind.__module__}:{kind.__name__}")
 
     def _save(self, contacts: list[tuple[Node, bool, Data | None]]) -> None:
         """Write the state of the protocol, and the contacts that last: peer, whether settled, packet under way."""
-        timers = [(tag, at) for tag, (at, _) in self._timers.items()]
-        saved = {
-            "now": self.now,
-            "links": contacts,
-            "timers": timers,
-            "held": self.holdings.held,
-            "more": self.holdings.more,
-            "next": len(self.holdings.messages),
-            "protocol": self.protocol,
-        }
-        try:
-            state = write_state(saved, self._outside())
-        except (pickle.PicklingError, TypeError, AttributeError) as error:  # a protocol of somebody's own
-            if self._writable:
-                self._writable = False
-                _log.warning("the state of %s cannot be kept over a restart: %s", self._kind.__name__, error)
-            state = None
-        self.store.set_fact("protocol", self._label())
-        self.store.set_fact("state", state)
+        if self.stale:
+            raise OutputError("the node is about to go on with what is on its disk; try again")
+        if keeps_state(self._kind):
+            timers = tuple((tag, at) for tag, (at, _) in self._timers.items())
+            held, more = self.holdings.held, self.holdings.more
+            driver = DriverState(self.now, len(self.holdings.messages), held, more, timers, tuple(contacts))
+            write_state(self.store, self._label(), driver, self.protocol)
+        elif self._writable:
+            self._writable = False
+            _log.warning(
+                "the state of %s is not kept over a restart: its class does not name it (see 'saved' in "
+                "hunet.protocols.state)",
+                self._kind.__name__,
+            )
         self.store.set_fact("alive", str(self.now).encode())
         self.holdings.commit()
         self.dirty = False
 
-    def _outside(self) -> dict[str, Any]:
-        """What the state of a protocol refers to and is not part of it."""
-        return {"driver": self, "messages": self.messages}
-
     def clean(self) -> None:
-        """Forget what is long out of date."""
+        """Forget what is long out of date, by a clock that has been right for long enough."""
         self.store.forget_before(self.now - _MEMORY)
+        for number in self.holdings.lapsed(self.now - _MEMORY):
+            self.holdings.drop_lapsed(number)
         self.holdings.commit()
 
     # Time -------------------------------------------------------------------------------------------------------------
@@ -225,10 +260,27 @@ class Device:
     # Actions of the contract ------------------------------------------------------------------------------------------
 
     def deliver(self, message: Message, hops: int) -> None:
-        if self.store.deliver(message.number, message.topic, hops, self.now):
+        topic = self._label_of(message)
+        if topic is not None and self.store.deliver(message.number, topic, hops, self.now):
+            self.holdings.wait(message.number)
             self.count("delivered")
             self._happened.append(Delivered(message))
             self._durable = True
+
+    def _label_of(self, message: Message) -> str | None:
+        """Under which topic a message is delivered; None if the application does not get it."""
+        author = self.holdings.names[message.publisher]
+        if self.is_hidden(author):
+            self.count("refused: blocked")
+            return None
+        if self.private is None or not is_private(message.topic):
+            return message.topic
+        encoded = self.holdings.arriving.get(message.number) or self.store.content(message.number)
+        if encoded is None:
+            return None
+        self._durable = True
+        self._happened.append(PrivateArrived())
+        return self.private.arrived(author, encoded, self.now)
 
     def set_timer(self, tag: str, at: float) -> None:
         number = next(self._order)
@@ -247,7 +299,10 @@ class Device:
         self.count(f"removed: {reason}")
         self.holdings.let_go(message.number)
         if not self.holdings.holds(message.number) and message.number not in self.holdings.arriving:
-            self.store.drop_content(message.number)
+            if reason == "expired":
+                self.holdings.lapse(message.number)
+            else:
+                self.store.drop_content(message.number)
 
     def role(self, name: str) -> None:
         self.store.set_fact("role", name.encode())
@@ -292,21 +347,34 @@ class Device:
         circle = self.protocol.circle() if isinstance(self.protocol, FindsCommunity) else None
         return None if circle is None else [self.holdings.names[node] for node in reversed(members(circle))]
 
+    def _favours(self, message: Message) -> bool:
+        """Whether the owner knows the author of a message, or wants its topic."""
+        return (
+            message.topic in self._wanted
+            or self._friends(self.holdings.names[message.publisher])
+            or any(matching_score(topic, message.topic) for topic in self._wanted)
+        )
+
+    def weigh_again(self) -> None:
+        """The owner has given somebody a name, or follows other topics."""
+        self._wanted = self.store.subscriptions()
+        self.holdings.weigh_again()
+
     def _keep_quotas(self) -> None:
-        """Where there is too much, the protocol says what goes; a device's own publications are not in question."""
-        for what, among, too_much in self.holdings.excess():
-            self._make_room(what, among, too_much)
-
-    def _make_room(self, what: str, among: MessageSet, size: int) -> None:
-        while among and size > 0:
-            gone = self._surrender(among)
-            if not gone:
-                return
-            self.count(f"quota: {what}", gone.bit_count())
-            size -= sum(self.messages[number].size for number in members(gone & ~self.holdings.held))
-            among &= self.holdings.held
-
-
-@cache
-def _installed() -> str:
-    return version("hunet")
+        """While there is too much, let one message go; own publications are not in question."""
+        while (number := self.holdings.stale()) is not None:
+            self.holdings.drop_lapsed(number)
+            self.store.drop_content(number)
+        let_go = 0
+        while among := self.holdings.excess():
+            held = among & self.holdings.held
+            gone = self._surrender(held) if held else among & -among
+            if not gone and held == among & self.holdings.held:
+                break  # the protocol needs all of them at this moment
+            for number in members(without(gone, self.holdings.held)):
+                let_go += 1
+                if self.holdings.taken(number):
+                    self.store.give_up(number)
+                    self.count("quota: not taken")
+        if let_go:
+            self.count("quota", let_go)

@@ -13,12 +13,14 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Node, OutputError, PeerError, Topic, matching_score, members
+from hunet.model import Message, MessageSet, Node, OutputError, PeerError, Topic, matching_score, members
 from hunet.node import wire
-from hunet.node.device import NEVER, Delivered, Device, RoleChanged
+from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged
 from hunet.node.link import Link
 from hunet.node.packets import Packets
+from hunet.node.rate_limits import has_more_items
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
+from hunet.node.store import DamagedError
 from hunet.protocols.capabilities import Checks, OutOfBand, exchanges_once
 from hunet.protocols.contract import Control, Data, Packet
 
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("hunet.node")
 
-_FRAME = 1
+_FRAME = 2
 """The version of the frames; neighbours of another are left alone."""
 _ROOM = 64
 """Messages in a data frame, at most."""
+_MOST_ITEMS = 25_000
+"""Items in a frame, so that none takes long to read: more than the ids of all messages that a device speaks of."""
 _MOST_PACKETS = 64
 """Packets in a greeting."""
 AGAIN = 2.0
@@ -56,13 +60,27 @@ class LinkReady(NamedTuple):
     device: str
 
 
+class Handed(NamedTuple):
+    """A neighbour has taken messages, and has them on its disk."""
+
+    device: str
+    messages: MessageSet
+
+
+class AnnouncementsHeard(NamedTuple):
+    """A neighbour tells of keys to which messages to people can be sealed; nothing of it is checked."""
+
+    device: str
+    announcements: list[Any]
+
+
 class ReceiptsHeard(NamedTuple):
-    """A neighbour tells who has got publications."""
+    """A neighbour passes receipts of messages on, each with the message and its author."""
 
-    receipts: list[Receipt]
+    receipts: list[tuple[Receipt, Message, str]]
 
 
-Output = Frame | LinkReady | ReceiptsHeard | Delivered | RoleChanged
+Output = Frame | LinkReady | Handed | AnnouncementsHeard | ReceiptsHeard | Delivered | PrivateArrived | RoleChanged
 
 
 class LiveDriver(Device):
@@ -79,6 +97,7 @@ class LiveDriver(Device):
         clock: Callable[[], float],
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
+        friends: Callable[[str], bool] = lambda _: False,
         room: int = _ROOM,
         again: float = AGAIN,
     ) -> None:
@@ -88,11 +107,25 @@ class LiveDriver(Device):
         self._outbox: list[Frame] = []
         self._output: list[Output] = []
         self._woken: list[str] = []
-        super().__init__(device, kind, parameters, store, rng=rng, clock=clock, quotas=quotas, limits=limits)
+        self._unsaved = False
+        """Whether others rely on something that is not on the disk yet."""
+        super().__init__(
+            device, kind, parameters, store, rng=rng, clock=clock, quotas=quotas, limits=limits, friends=friends
+        )
+        self.holdings.linked = self.links
         self._packets = Packets(self.holdings, store, self.limits)
+        self.full = False
+        """Whether the disk is full: nothing is taken from neighbours then."""
         self._load()
-        self._durable = True
         self._finish()
+        self._unsaved = False
+        try:
+            self.save()
+        except DamagedError:
+            raise
+        except OutputError as error:  # nobody has been promised anything yet
+            _log.warning("%s", error)
+            self.full = True
 
     # Events: the application ------------------------------------------------------------------------------------------
 
@@ -102,11 +135,11 @@ class LiveDriver(Device):
             if publication.id in self.messages:
                 return
             encoded = publication.to_bytes()
-            author = self.holdings[publication.author]  # others' count towards the quotas, as their authors'
-            if author == self.holdings.node:
+            own = publication.author == self.device or not brought  # also under an alias
+            if own:
                 self.holdings.check_room(len(encoded))
-            self.holdings.commit()
-            message = self.holdings.add(publication, len(encoded), author)
+            giver = self.holdings.node if own else None  # others' count towards the quotas, as their authors'
+            message = self.holdings.add(publication, len(encoded), giver)
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
@@ -121,6 +154,7 @@ class LiveDriver(Device):
                 self._news += 1
                 self.store.subscribe(topic, self.now)
                 self.protocol.subscribe(topic, self.now)
+                self.weigh_again()
                 self._durable = True
 
     def unsubscribe(self, topic: Topic) -> None:
@@ -130,14 +164,27 @@ class LiveDriver(Device):
                 self._news += 1
                 self.store.unsubscribe(topic)
                 self.protocol.unsubscribe(topic, self.now)
+                self.weigh_again()
                 self._durable = True
 
+    def hide(self, author: str) -> None:
+        """The application gets nothing of an author any more, nor what is waiting or was shown."""
+        with self._event():
+            for number, name in self.holdings.names.items():
+                if name == author:
+                    for message in self.store.forget_deliveries_of(number):
+                        self.holdings.taken(message)
+            self._durable = True
+
     def take(self, delivery: int) -> None:
-        """The application has taken a delivery, and never gets it again."""
+        """The application has taken a delivery; once that is committed it never comes again.
+
+        The content stays while there is room, for other applications that follow the topic.
+        """
         message = self.store.take(delivery)
-        if message is not None and not self.holdings.holds(message):
-            self.store.drop_content(message)
-        self.holdings.commit()
+        if message is not None:
+            self.holdings.taken(message)
+            self.holdings.lapse(message)
 
     # Events: time -----------------------------------------------------------------------------------------------------
 
@@ -176,6 +223,8 @@ class LiveDriver(Device):
         if link is None:
             return
         try:
+            if has_more_items(data, _MOST_ITEMS):
+                raise PeerError("a frame of too many items")
             with self._event():
                 self._hear(link, wire.decode(data))
         except PeerError as fault:
@@ -188,6 +237,8 @@ class LiveDriver(Device):
         match said:
             case {"t": "receipts", "receipts": list(receipts)}:
                 self._output.append(ReceiptsHeard(self._read_receipts(receipts)))
+            case {"t": "announcements", "announcements": list(announcements)}:
+                self._output.append(AnnouncementsHeard(link.device, announcements))
             case {"t": "greet", "contact": int(contact)} if contact == link.contact + 1 and link.greeted:
                 self._end_contact(link)
                 self._hear_of_contact(self._begin_contact(link.device, contact), said)
@@ -198,17 +249,23 @@ class LiveDriver(Device):
             case _:
                 raise PeerError("a frame that makes no sense here")
 
-    def _read_receipts(self, plain: list[Any]) -> list[Receipt]:
+    def _read_receipts(self, plain: list[Any]) -> list[tuple[Receipt, Message, str]]:
+        """Those of messages that are here and in date; there is no reason to remember others."""
         if len(plain) > MOST_AT_ONCE:
             raise PeerError("more receipts than fit into a frame")
-        latest = self.now + self.limits.longest_ttl + self.limits.clock_skew
-        read = [Receipt.read(each, self.now, latest) for each in plain]
-        return [receipt for receipt in read if receipt is not None]
+        found = []
+        for receipt in map(Receipt.read, plain):
+            if receipt.publication in self.messages:
+                message = self.messages.by_id(receipt.publication)
+                author = self.holdings.names[message.publisher]
+                if message.expires >= self.now and (author == self.device or self.holdings.keeps(message.number)):
+                    found.append((receipt, message, author))
+        return found
 
     def _hear_of_contact(self, link: Link, said: dict[str, Any]) -> None:
         match said:
             case {"t": "greet", "version": int(frames), "protocol": str(name), "packets": list(packets)}:
-                self._greeted(link, frames, name, packets)
+                self._greeted(link, frames, name, packets, said.get("time"))
             case {"t": str()} if link.mute:
                 pass
             case {"t": "ready", "awake": bool(awake)} if not link.ready:
@@ -216,12 +273,12 @@ class LiveDriver(Device):
                 link.holds_turn = self.device > link.device
                 self._output.append(LinkReady(link.device))
                 self._move(link)
-            case {"t": "control", "packet": dict(plain)}:
-                self._show(link, self._packets.read(plain, Control))
-            case {"t": "data", "number": int(number), "packet": dict(plain), "publications": list(publications)}:
-                self._take_in(link, number, plain, publications)
+            case {"t": "control", "packet": bytes(packet)}:
+                self._show(link, self._packets.read(packet))
+            case {"t": "data", "number": int(number), "packet": bytes(packet), "publications": list(publications)}:
+                self._take_in(link, number, packet, publications)
             case {"t": "ack", "number": int(number), "awake": bool(awake)} if link.packet and number == link.sequence:
-                self._acknowledged(link, awake)
+                self._acknowledged(link, awake, said.get("taken") is not False)
             case {"t": "turn", "awake": bool(awake)} if link.ready and not link.holds_turn:
                 link.holds_turn, link.awake[False] = True, awake
                 self._move(link)
@@ -232,12 +289,12 @@ class LiveDriver(Device):
                 if not link.settled:
                     link.settled = True
                     self._ask(link, lambda: self._settle(link.node))
-            case {"t": "out of band", "packet": dict(plain), "publications": list(publications)} if self._out_of_band:
-                packet = self._packets.read_data(plain, publications, link.node, self.now) if publications else None
-                shown = packet or self._packets.read(plain, Packet)
-                protocol = cast("OutOfBand", self.protocol)
-                self._ask(link, lambda: protocol.receive_out_of_band(link.node, shown, self.now))
-                self.holdings.keep_arrived()
+            case {
+                "t": "out of band",
+                "packet": bytes(packet),
+                "publications": list(publications),
+            } if self._out_of_band:
+                self._hear_out_of_band(link, packet, publications)
             case _:
                 raise PeerError("a frame that makes no sense here")
 
@@ -245,8 +302,8 @@ class LiveDriver(Device):
 
     def _begin_contact(self, device: str, contact: int) -> Link:
         link = self.links[device] = Link(device, self.holdings.number_of(device), contact, self.now, self._news)
-        packets = [self._packets.plain(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
-        self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets)
+        packets = [self._packets.write(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
+        self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets, time=self._clock())
         return link
 
     def _end_contact(self, link: Link) -> None:
@@ -265,16 +322,18 @@ class LiveDriver(Device):
             if link.settled and link.news < self._news and not link.mute:
                 yield link.began + self._again, link
 
-    def _greeted(self, link: Link, frames: int, name: str, packets: list[Any]) -> None:
+    def _greeted(self, link: Link, frames: int, name: str, packets: list[Any], time: Any) -> None:
         if link.greeted or len(packets) > _MOST_PACKETS:
             raise PeerError("a greeting that makes no sense here")
+        if isinstance(time, float):
+            link.skew = time - self._clock()
         if frames != _FRAME or not self._understands(name):
             link.mute = True
             self.count("other protocol")
             self.protocol.link_down(link.node, self.now)
             return
-        for plain in packets:
-            self._show(link, self._packets.read(plain, Control))
+        for packet in packets:
+            self._show(link, self._packets.read(packet))
         link.greeted = True
         self._frame(link, "ready", awake=self._tell(link))
 
@@ -286,12 +345,6 @@ class LiveDriver(Device):
         if name == self._name() or other is None:
             return name == self._name()
         return other in self._kind.__mro__[:2] or self._kind in other.__mro__[:2]
-
-    def _name(self) -> str:
-        from hunet.systems import PROTOCOLS
-
-        kind = self._kind
-        return next((name for name, each in PROTOCOLS.items() if each is kind), f"{kind.__module__}:{kind.__name__}")
 
     def _tell(self, link: Link) -> bool:
         """Whether this end has something to send, noting that the other end is told."""
@@ -314,8 +367,8 @@ class LiveDriver(Device):
                 continue
             link.sequence += 1
             link.packet = packet
-            plain = self._packets.plain(packet, self.now)
-            self._frame(link, "data", number=link.sequence, packet=plain, publications=publications)
+            data = self._packets.write(packet, self.now)
+            self._frame(link, "data", number=link.sequence, packet=data, publications=publications)
             return
         if link.awake[False]:
             self._pass_turn(link)
@@ -338,27 +391,59 @@ class LiveDriver(Device):
         link.holds_turn = False
         self._frame(link, "turn", awake=self._tell(link))
 
-    def _acknowledged(self, link: Link, awake: bool) -> None:
+    def _acknowledged(self, link: Link, awake: bool, taken: bool) -> None:
         packet, link.packet = link.packet, None
         assert packet is not None
         link.awake[False] = awake
-        self.protocol.sent(link.node, packet, True, self.now)
-        self.count("sent", packet.messages.bit_count())
+        self.protocol.sent(link.node, packet, taken, self.now)
+        self.count("sent" if taken else "not taken", packet.messages.bit_count())
+        if taken:
+            self._output.append(Handed(link.device, packet.messages))
         if awake:
             self._pass_turn(link)
         else:
             self._move(link)
 
-    def _take_in(self, link: Link, number: int, plain: dict[str, Any], publications: list[Any]) -> None:
-        if not link.ready or link.holds_turn:
-            raise PeerError("data out of turn")
-        packet = self._packets.read_data(plain, publications, link.node, self.now)
+    def _take_in(self, link: Link, number: int, data: bytes, publications: list[Any]) -> None:
+        if not link.ready or link.holds_turn or len(publications) > _ROOM:
+            raise PeerError("data out of turn, or too much of it")
+        packet = None if self.full else self._packets.read_data(data, publications, link.node, self.now)
         if packet is not None:
             self._show(link, packet)
             self.holdings.keep_arrived()
             self._keep_quotas()
-        self._durable = True
-        self._frame(link, "ack", number=number, awake=self._tell(link))
+            self._durable = True
+        # A sender who hands its only copy over must keep it if there is no room, or clocks disagree on its age.
+        taken = packet is not None and packet.messages.bit_count() == len(publications)
+        self._frame(link, "ack", number=number, awake=self._tell(link), taken=taken)
+
+    def skew(self) -> float | None:
+        """By how much the clocks of all neighbours are ahead of this one, if none agrees with it."""
+        skews = sorted(link.skew for link in self.links.values() if link.skew is not None)
+        if not skews or min(map(abs, skews)) <= self.limits.clock_skew:
+            return None
+        return skews[len(skews) // 2]
+
+    def clock_leapt(self, by: float) -> None:
+        """The clock was set: those of neighbours are less ahead of it than they were."""
+        for link in self.links.values():
+            if link.skew is not None:
+                link.skew -= by
+
+    def _hear_out_of_band(self, link: Link, data: bytes, publications: list[Any]) -> None:
+        if publications and (self.full or len(publications) > _ROOM):
+            return
+        packet: Packet | None
+        if publications:
+            packet = self._packets.read_data(data, publications, link.node, self.now)
+        else:
+            packet = self._packets.read(data)
+        if packet is not None:
+            protocol = cast("OutOfBand", self.protocol)
+            self._ask(link, lambda: protocol.receive_out_of_band(link.node, packet, self.now))
+            self.holdings.keep_arrived()
+            self._keep_quotas()
+            self._durable = self._durable or bool(publications)
 
     def _show(self, link: Link, packet: Packet) -> None:
         if self._checks:
@@ -387,11 +472,10 @@ class LiveDriver(Device):
             self._finish()
 
     def _finish(self) -> None:
-        """Carry out what the event has led to; others hear of it when it is on the disk."""
+        """Carry out what the event has led to; others hear of it when it is on the disk (:meth:`output`)."""
         self._carry()
-        if self._durable:
-            self._durable = False
-            self.save()
+        self._unsaved = self._unsaved or self._durable
+        self._durable = False
         self._output += self._outbox
         self._output += self._happened
         self._outbox, self._happened = [], []
@@ -401,7 +485,13 @@ class LiveDriver(Device):
         self._save([(link.node, link.settled, link.packet) for link in self.links.values() if not link.mute])
 
     def output(self) -> list[Output]:
-        """What events have led to since the last call, in order: frames to send, and news for the application."""
+        """What events have led to since the last call, in order: frames to send, and news for the application.
+
+        What others rely on is on the disk then, in one commit for all of these events.
+        """
+        if self._unsaved:
+            self.save()
+            self._unsaved = False
         output, self._output = self._output, []
         return output
 
@@ -421,14 +511,14 @@ class LiveDriver(Device):
     def send(self, peer: Node, packet: Control) -> None:
         link = self.links.get(self.holdings.names[peer])
         if link is not None and not link.mute:
-            self._frame(link, "control", packet=self._packets.plain(packet, self.now))
+            self._frame(link, "control", packet=self._packets.write(packet, self.now))
 
     def broadcast(self, packet: Control, but: Node | None = None) -> None:
-        plain: dict[str, Any] | None = None
+        data = b""
         for link in self.links.values():
             if link.node != but and not link.mute:
-                plain = plain or self._packets.plain(packet, self.now)
-                self._frame(link, "control", packet=plain)
+                data = data or self._packets.write(packet, self.now)
+                self._frame(link, "control", packet=data)
 
     def send_out_of_band(self, node: Node, packet: Packet) -> None:
         link = self.links.get(self.holdings.names[node])
@@ -437,7 +527,7 @@ class LiveDriver(Device):
             return
         publications = self._publications(packet) if isinstance(packet, Data) else []
         if publications is not None:
-            self._frame(link, "out of band", packet=self._packets.plain(packet, self.now), publications=publications)
+            self._frame(link, "out of band", packet=self._packets.write(packet, self.now), publications=publications)
 
     def wake(self, peer: Node) -> None:
         link = self.links.get(self.holdings.names[peer])

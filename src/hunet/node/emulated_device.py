@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from hunet.model import HunetError
+from hunet.model import HunetError, from_mapping
 from hunet.node.deliveries import Subscription
 from hunet.node.discovery import Beacons, Discovery, Sighting
 from hunet.node.neighbourhood import NeighbourLimits
@@ -40,6 +40,7 @@ from hunet.node.node import Node
 from hunet.node.store import open_store
 from hunet.node.tasks import Tasks
 from hunet.protocols.watcher import Logged, watch_protocol
+from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ _PATIENCE: dict[Network, tuple[float, float]] = {
 """Seconds between signs of life, and of silence after which a neighbour is gone."""
 _OFTEN, _DIAL_SECONDS = 0.1, 1.0
 """Seconds between advertisements; and in which a device that has just gone is called, and others are not heard."""
-_LIMITS = NeighbourLimits(handshakes=64, handshakes_of_a_host=64, retry_seconds=0.2)
+_LIMITS = NeighbourLimits(places_for_known=0, retry_seconds=0.2)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -157,7 +158,7 @@ class _Device:
         self.node = Node(
             folder,
             setting.protocol,
-            setting.parameters,
+            from_mapping(protocol_class(setting.protocol).Parameters, setting.parameters),  # with limits as simulated
             beacons=False,
             **self._way(setting),
             encounters="names",
@@ -168,6 +169,7 @@ class _Device:
             neighbours=_LIMITS,
             again=inf,
             recorder=self._recorder,
+            direct=False,
         )
 
     def _way(self, setting: Setting) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a device knows of messages and devices, by number; what it holds of them; and how much that may be.
+"""What a device knows of messages and devices, by number; what it keeps of them; and how much that may be.
 
 Messages and devices have numbers that only this device knows; they stay the same over restarts because the state of
 its protocol is full of them. Messages that a neighbour only speaks of get a number as well, up to a limit. Headers are
@@ -7,62 +7,104 @@ in memory, contents on the disk.
 Of two devices, protocols let the one with the lower number go first, or name a community after it: so all must agree
 on who is lower. The number of a device is the beginning of its key, which is as good as random. If that number is in
 use, it is the nearest free one that keeps the order of keys, or just the nearest free one. A number in use is never
-given to another device, whatever names a neighbour makes up.
+given to another device, whatever names a neighbour makes up. When there are too many devices, the number of one that is
+not linked goes to the next: of those that neighbours only speak of the one that was spoken of longest ago, and only for
+a device that is met, of those that were met the one that was met longest ago. Authors who are neither met nor spoken of
+have numbers beyond those of devices, until their last message is forgotten.
+
+Packets have the first 8 bytes of keys and ids only (``hunet.protocols.forms``). What is known by these alone is named
+by them, in 13 letters and digits, until the rest is known.
+
+What is kept, and in which order it goes
+----------------------------------------
+A message is kept while the protocol holds a copy, or while the application has not taken it. All that is kept takes at
+most :class:`Quotas` bytes. This device's own publications never go: when they alone fill the quota, no more are taken.
+Of the rest, *favoured* messages (by authors whom the owner has given a name, or on topics that are subscribed to) have
+a right to half of the room, and all others to the other half; either may use what the other does not. Within its half,
+the message that goes is one of the largest share (``shares``); which one of it, the protocol decides.
 """
 
 from __future__ import annotations
 
-import re
+from base64 import b32decode, b32encode
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, OutputError, PeerError, members
 from hunet.node.identity import device_key
+from hunet.node.shares import FairShares
 from hunet.node.store import Header
+from hunet.protocols.byte_streams import ID_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Container
 
     from hunet.node.publication import Publication
     from hunet.node.store import Store
 
-MOST_SPOKEN_OF = 100_000
-"""Messages that are not here and have a number; also, how many of its own a device speaks of, newest first."""
+MOST_SPOKEN_OF = 20_000
+"""Messages of which a device speaks, newest first."""
+_MOST_HEARD_OF = 100_000
+"""Messages that are not here and have a number."""
 _MOST_DEVICES = 10_000
 _NUMBERS = 1 << 16
-"""Numbers for devices; a set of devices is as many bits long."""
+"""Numbers for devices; a set of devices is as many bits long. Those of authors begin here."""
 _DATA_BYTES = 2 << 20
 """Publications in a data frame are not longer than this together, if one alone is not."""
-_ID = re.compile(r"[a-z2-7]{26}")
+_SHORT = 13
+"""Letters and digits of what is known by 8 bytes."""
+
+
+@lru_cache(1 << 16)
+def short_id(name: str) -> bytes:
+    """The first 8 bytes of a device's key or a message's id, from its name."""
+    return b32decode(name[:16].upper().ljust(16, "="))[:ID_BYTES]
 
 
 class Quotas(msgspec.Struct, frozen=True):
-    """How many bytes of others' publications a device carries: in all, on one topic, from one neighbour.
-
-    ``total`` is also what its own publications may take.
-    """
+    """How many bytes of publications a device keeps, its own included."""
 
     total: int = 512 << 20
-    topic: int = 256 << 20
-    neighbour: int = 256 << 20
 
 
 class Holdings:
-    """The numbers of messages and devices, and what of them is held. Also what packets are read with (``codec``)."""
+    """The numbers of messages and devices, and what of them is held. Also what packets are read with."""
 
-    def __init__(self, device: str, store: Store, quotas: Quotas) -> None:
-        self._store, self._quotas = store, quotas
+    def __init__(
+        self, device: str, store: Store, quotas: Quotas, favours: Callable[[Message], bool] = lambda _: False
+    ) -> None:
+        self._store, self._quotas, self._favours = store, quotas, favours
         self.messages = Catalogue()
         self.shown = DeviceCatalogue(self.messages)
         """What the protocol knows of them: those that are here, and not those that others only speak of."""
         self.names: dict[Node, str] = dict(store.devices())
-        """Devices by number."""
+        """Devices by number, and authors by theirs."""
         self._numbers = {name: number for number, name in self.names.items()}
-        self._in_order = sorted((device_key(name), name) for name in self._numbers)
-        self._unwritten: list[str] = []
-        self.node = self.number_of(device)
+        self._taken = set(self.names)
+        """The numbers of devices that are in use."""
+        self._authors = {name: number for number, name in store.authors()}
+        self.names.update((number, name) for name, number in self._authors.items())
+        self._in_order = sorted((_key(name), name) for name in self._numbers)
+        self._devices = {short_id(name): number for name, number in self._numbers.items()}
+        self._messages: dict[bytes, int] = {}
+        """Numbers of devices and messages by the first 8 bytes."""
+        self._author_numbers = count(_NUMBERS)
+        self._unwritten: dict[Node, str] = {}
+        self._spoken: dict[str, None] = dict.fromkeys(self._numbers)
+        """Devices that are not met, as far as is known since the start; those that were spoken of first come first."""
+        self._met: dict[str, None] = {}
+        """Devices that were met since the start; those that were met first come first."""
+        self.linked: Container[str] = ()
+        """Devices whose numbers must stay."""
+        self.node = self._numbers.get(device, -1)
+        if self.node < 0:
+            self.node = self._give_number(device)
+        self._spoken.pop(device, None)
         self.held: MessageSet = 0
         """The messages that the protocol holds."""
         self.more: dict[int, int] = {}
@@ -70,8 +112,15 @@ class Holdings:
         self.arriving: dict[int, bytes] = {}
         """Publications that have come with a packet, until it is known what becomes of them."""
         self._givers: dict[int, Node] = {}
-        self._bytes: dict[tuple[str, Any], int] = {}
-        """Bytes held in all, by topic and by giver."""
+        self._waiting: set[int] = set()
+        """The messages that the application has not taken yet."""
+        self.own_bytes = 0
+        self._shares = {True: FairShares(), False: FairShares()}
+        """Messages of others, favoured or not."""
+        self._favoured: set[int] = set()
+        self._lapsed: dict[int, None] = {}
+        """Messages that are out of date and whose contents are here, in case the clock is wrong; the first to go."""
+        self._lapsed_bytes = 0
         self._spoken_of = 0
         self._largest = 1
 
@@ -80,13 +129,15 @@ class Holdings:
         for header in self._store.headers():
             self.messages.skip(header.number)
             self._remember(header)
+        for pending in self._store.waiting():
+            self.wait(pending.message)
         self.messages.skip(int((self._store.fact("next") or b"0").decode()))
         self.shown.show((1 << len(self.messages)) - 1)  # also what was skipped, which is dead to the protocol
 
     def commit(self) -> None:
         """Everything is on the disk when this returns."""
-        for name in self._unwritten:
-            self._store.add_device(self._numbers[name], name)
+        for number, name in self._unwritten.items():
+            self._store.add_device(number, name)
         self._store.set_fact("next", str(len(self.messages)).encode())
         self._store.commit()
         self._unwritten.clear()
@@ -94,13 +145,65 @@ class Holdings:
     # Numbers ----------------------------------------------------------------------------------------------------------
 
     def number_of(self, device: str) -> Node:
-        """The number of a device, for good."""
-        number = self._numbers.get(device)
+        """The number of a device that is met."""
+        if device not in self._numbers and self._complete(device) is None:
+            if len(self._numbers) >= _MOST_DEVICES:
+                self._take_number_from(self._spoken, self._met)
+            self._give_number(device)
+        if device != self.names[self.node]:
+            self._spoken.pop(device, None)
+            self._met.pop(device, None)
+            self._met[device] = None
+        return self._numbers[device]
+
+    def _give_number(self, device: str) -> Node:
+        number = self._free_number(_key(device))
+        self._taken.add(number)
+        self._name(number, device)
+        return number
+
+    def _name(self, number: Node, device: str) -> None:
+        self._numbers[device] = number
+        self.names[number] = self._unwritten[number] = device
+        self._devices.setdefault(short_id(device), number)
+        insort(self._in_order, (_key(device), device))
+
+    def _complete(self, device: str) -> Node | None:
+        """Name a device in full that was known by the beginning of its key, if it was; its number."""
+        short = _short_name(short_id(device))
+        number = self._numbers.pop(short, None)
+        if number is not None:
+            self._in_order.remove((short_id(device), short))
+            self._spoken.pop(short, None)
+            self._spoken[device] = None
+            self._name(number, device)
+        return number
+
+    def _take_number_from(self, *those: dict[str, None]) -> None:
+        """Forget the first device that can be forgotten; a PeerError if all are needed."""
+        for devices in those:
+            for device in devices:
+                if device not in self.linked:
+                    del devices[device]
+                    number = self._numbers.pop(device)
+                    self._taken.remove(number)  # a protocol may speak of it until it is another's
+                    self._in_order.remove((_key(device), device))
+                    if self._devices[short_id(device)] == number:
+                        del self._devices[short_id(device)]
+                    return
+        raise PeerError("speaks of too many devices")
+
+    def _author(self, device: str) -> Node:
+        """The number of who wrote a message."""
+        number = self._numbers.get(device, self._authors.get(device))
         if number is None:
-            number = self._numbers[device] = self._free_number(device_key(device))
+            number = self._complete(device)
+        if number is None:
+            number = next(each for each in self._author_numbers if each not in self.names)
+            self._authors[device] = number
             self.names[number] = device
-            insort(self._in_order, (device_key(device), device))
-            self._unwritten.append(device)
+        if number >= _NUMBERS:
+            self._store.add_author(number, device)  # again, if it was forgotten with its last message
         return number
 
     def _free_number(self, key: bytes) -> Node:
@@ -118,41 +221,49 @@ class Holdings:
 
     def _nearest_free(self, wish: Node, low: Node, high: Node) -> Node | None:
         """The number nearest to a wish that is between two others and not in use."""
-        below = (number for number in range(min(wish, high - 1), low, -1) if number not in self.names)
-        above = (number for number in range(max(wish, low + 1), high) if number not in self.names)
+        below = (number for number in range(min(wish, high - 1), low, -1) if number not in self._taken)
+        above = (number for number in range(max(wish, low + 1), high) if number not in self._taken)
         found = [number for number in (next(below, None), next(above, None)) if number is not None]
         return min(found, key=lambda number: abs(number - wish), default=None)
 
-    def __getitem__(self, device: str) -> Node:
+    def device(self, short: bytes) -> Node:
         """The number of a device that somebody speaks of."""
-        try:
-            if device not in self._numbers and len(self.names) >= _MOST_DEVICES:
-                raise PeerError("speaks of too many devices")
-            return self.number_of(device)
-        except (ValueError, TypeError, AttributeError):
-            raise PeerError("speaks of devices that cannot be") from None
+        number = self._devices.get(short)
+        if number is None:
+            if len(self._numbers) >= _MOST_DEVICES:
+                self._take_number_from(self._spoken)
+            number = self._give_number(_short_name(short))
+            self._spoken[self.names[number]] = None
+        elif self.names[number] in self._spoken:
+            del self._spoken[self.names[number]]
+            self._spoken[self.names[number]] = None
+        return number
 
-    def by_id(self, message_id: str, /) -> Message | None:
-        """A message that somebody speaks of, whether it is here or not; None if there are too many of those."""
-        if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
-            raise PeerError("speaks of messages that cannot be")
-        if not self.messages.knows(message_id):
-            if self._spoken_of >= MOST_SPOKEN_OF:
-                return None
+    def message(self, short: bytes) -> int | None:
+        """The number of a message that somebody speaks of, here or not; None if there are too many of those."""
+        number = self._messages.get(short)
+        if number is None and self._spoken_of < _MOST_HEARD_OF:
             self._spoken_of += 1
-        return self.messages.reserve(message_id)
+            number = self._messages[short] = self.messages.reserve(_short_name(short)).number
+        return number
 
-    def add(self, publication: Publication, size: int, giver: Node) -> Message:
-        """Number a publication for good."""
+    def add(self, publication: Publication, size: int, giver: Node | None = None) -> Message:
+        """Number a publication for good, which was given by its author unless somebody else is named."""
         about = publication
-        number, author = self.messages.reserve(about.id).number, self.number_of(about.author)
-        header = Header(number, about.id, about.topic, author, about.created, about.ttl, size, giver)
+        short = _short_name(short_id(about.id))
+        if self.messages.knows(short):
+            self.messages.rename(short, about.id)
+        number, author = self.messages.reserve(about.id).number, self._author(about.author)
+        header = Header(
+            number, about.id, about.topic, author, about.created, about.ttl, size, author if giver is None else giver
+        )
         self._store.add_message(header)
         return self._remember(header)
 
     def _remember(self, header: Header) -> Message:
         message = self.messages.add(header.id, header.topic, header.author, header.created, header.size, header.ttl)
         self.shown.show(message.bit)
+        self._messages[short_id(header.id)] = message.number
         if header.giver != self.node:
             self._givers[message.number] = header.giver
         self._largest = max(self._largest, header.size)
@@ -164,13 +275,18 @@ class Holdings:
         """Whether the protocol holds a copy of a message."""
         return bool(self.held >> number & 1)
 
+    def keeps(self, number: int) -> bool:
+        """Whether the content of a message must stay: a copy is held, or the application is still to get it."""
+        return self.holds(number) or number in self._waiting
+
     def hold(self, number: int) -> None:
         """It has one more copy."""
         if self.holds(number):
             self.more[number] = self.more.get(number, 0) + 1
         else:
+            if number not in self._waiting:
+                self._weigh(number)
             self.held |= 1 << number
-            self._weigh(number, 1)
 
     def let_go(self, number: int) -> None:
         """It has one less."""
@@ -180,59 +296,120 @@ class Holdings:
             del self.more[number]
         elif self.holds(number):
             self.held ^= 1 << number
-            self._weigh(number, -1)
+            if number not in self._waiting:
+                self._unweigh(number)
 
-    def restore(self, held: MessageSet, more: dict[int, int]) -> None:
-        """Hold what was held when the state was written."""
-        self.held, self.more = held, more
-        for number in members(held):
-            self._weigh(number, 1)
+    def wait(self, number: int) -> None:
+        """The application is to take a message."""
+        if not self.keeps(number):
+            self._weigh(number)
+        self._waiting.add(number)
+
+    def taken(self, number: int) -> bool:
+        """It has taken it, or never will; whether it was still to take it."""
+        if number not in self._waiting:
+            return False
+        self._waiting.remove(number)
+        if not self.holds(number):
+            self._unweigh(number)
+        return True
+
+    def lapse(self, number: int) -> None:
+        """A message that the protocol has let go is out of date, by a clock that may be wrong."""
+        if number not in self._lapsed and not self.keeps(number):
+            self._lapsed[number] = None
+            self._lapsed_bytes += self.messages[number].size
+
+    def drop_lapsed(self, number: int) -> None:
+        """It is in date again, or it is gone."""
+        del self._lapsed[number]
+        self._lapsed_bytes -= self.messages[number].size
+
+    def lapsed(self, before: float = inf) -> list[int]:
+        """Messages whose contents are here though they are out of date since a time."""
+        return [number for number in self._lapsed if self.messages[number].expires < before]
+
+    def hold_only(self, held: MessageSet, more: dict[int, int]) -> None:
+        """Hold these messages, some in several copies, and no others."""
+        for number in members(self.held):
+            while self.holds(number):
+                self.let_go(number)
+        for number in reversed(members(held)):
+            for _ in range(1 + more.get(number, 0)):
+                self.hold(number)
 
     def keep_arrived(self) -> None:
         """Write the contents of what came and was kept or delivered; the rest leaves no trace but its header."""
         for number, encoded in self.arriving.items():
-            if self.holds(number) or self._store.is_waiting(number):
+            if self.keeps(number):
                 self._store.add_content(number, encoded)
         self.arriving.clear()
 
+    # Quotas -----------------------------------------------------------------------------------------------------------
+
     @property
     def held_bytes(self) -> int:
-        """How long all that is held is."""
-        return self._bytes.get(("total", None), 0)
+        """How long all that is kept is."""
+        return self.own_bytes + self._shares[True].bytes + self._shares[False].bytes
 
-    def _weigh(self, number: int, sign: int) -> None:
+    def _weigh(self, number: int) -> None:
+        message = self.messages[number]
+        if number in self._lapsed:
+            self.drop_lapsed(number)
+        giver = self._givers.get(number, self.node)
+        if giver == self.node:
+            self.own_bytes += message.size
+            return
+        favoured = self._favours(message)
+        if favoured:
+            self._favoured.add(number)
+        self._shares[favoured].add(number, giver, message.publisher, message.size)
+
+    def _unweigh(self, number: int) -> None:
         message = self.messages[number]
         giver = self._givers.get(number, self.node)
-        for key in (("total", None), ("topic", message.topic), ("neighbour", giver)):
-            self._bytes[key] = self._bytes.get(key, 0) + sign * message.size
+        if giver == self.node:
+            self.own_bytes -= message.size
+            return
+        self._shares[number in self._favoured].remove(number, giver, message.publisher, message.size)
+        self._favoured.discard(number)
 
-    # Quotas -----------------------------------------------------------------------------------------------------------
+    def weigh_again(self) -> None:
+        """The owner favours others than before."""
+        for number in sorted(self._waiting.union(members(self.held))):
+            self._unweigh(number)
+            self._weigh(number)
 
     def check_room(self, size: int) -> None:
         """Refuse a publication of this device's own that does not fit any more."""
-        own = self._bytes.get(("neighbour", self.node), 0)
-        if own + size > self._quotas.total:
+        if self.own_bytes + size > self._quotas.total:
             raise OutputError(
-                f"{own} bytes of own publications are still carried, {size} more exceed the quota of "
+                f"{self.own_bytes} bytes of own publications are still carried, {size} more exceed the quota of "
                 f"{self._quotas.total}: wait until some are out of date, or give the node a larger quota"
             )
 
-    def excess(self) -> Iterator[tuple[str, MessageSet, int]]:
-        """Quotas that are exceeded: which, by which messages, and by how many bytes. Own ones are not in question."""
-        for (what, whom), size in list(self._bytes.items()):
-            quota: int = getattr(self._quotas, what)
-            if size > quota and (what, whom) != ("neighbour", self.node):
-                yield what, self._others(what, whom), size - quota
+    def stale(self) -> int | None:
+        """If the quota is exceeded and something is out of date: the message of which there is no need."""
+        if self.held_bytes + self._lapsed_bytes <= self._quotas.total:
+            return None
+        return next(iter(self._lapsed), None)
 
-    def _others(self, what: str, whom: Any) -> MessageSet:
-        found = 0
-        for number, giver in self._givers.items():
-            if self.holds(number) and (
-                what == "total" or whom == (giver if what == "neighbour" else self.messages[number].topic)
-            ):
-                found |= 1 << number
-        return found
+    def excess(self) -> MessageSet:
+        """If more is kept than the quota allows: some messages, of which one must go."""
+        if self.held_bytes <= self._quotas.total:
+            return 0
+        room = self._quotas.total - self.own_bytes
+        return self._shares[2 * self._shares[True].bytes > room].largest()
 
     def room(self, most: int) -> int:
         """How many messages a data frame has room for."""
         return max(1, min(most, _DATA_BYTES // self._largest))
+
+
+def _key(name: str) -> bytes:
+    """A device's key, or what is known of it."""
+    return short_id(name) if len(name) == _SHORT else device_key(name)
+
+
+def _short_name(short: bytes) -> str:
+    return b32encode(short).decode().rstrip("=").lower()

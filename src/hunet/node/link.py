@@ -13,11 +13,11 @@ session, whenever one of them has news: a greeting with the next number says so,
 ======================  ============================================================================================
 frame                   what it says
 ======================  ============================================================================================
-greet                   the protocol's name, and what ``link_up`` answered
+greet                   the protocol's name, what ``link_up`` answered, and the time by the device's clock
 ready                   your greeting has been heard; whether I have something to send
 control                 a control packet
 data                    a data packet with its number, and every publication that it carries, signed
-ack                     it is on my disk; whether I have something to send
+ack                     it is on my disk, or not taken; whether I have something to send
 turn                    it is your turn; whether I still have something to send
 want                    I have something to send
 settled                 neither of us has anything to send
@@ -52,6 +52,7 @@ class Link:
         "ready",
         "sequence",
         "settled",
+        "skew",
         "told",
     )
 
@@ -74,4 +75,6 @@ class Link:
         self.packet: Data | None = None
         """What is under way."""
         self.sequence = 0
+        self.skew: float | None = None
+        """By how much its clock is ahead of ours (s)."""
         self.settled = False

@@ -28,10 +28,14 @@ links may make room for those who were seen meanwhile; one does if nobody was, s
 
 What strangers and bad neighbours can do
 ----------------------------------------
-All that they cause us to remember is bounded: handshakes at once (also of one host), links, one incoming frame for
-each link, addresses, penalties. Frames are taken no faster than a limit, so that whoever sends faster is slowed down by
-the connection, and outgoing frames wait in the hands of whoever sends them. A device that breaks the rules loses its
-link and is not let in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
+All that they cause us to remember is bounded: connections that are not links yet, links, one incoming frame for each
+link, addresses, penalties. Nobody can keep others out by filling a table: when there are too many connections, the
+oldest of the host that has most goes, those that have said nothing apart from others, and an honest device needs a
+place for milliseconds only. When all places for strangers are taken, one of the host that has most of them makes way,
+the one on which nothing was said for longest; some places are for devices that are known (named, or met on an earlier
+day). Frames are taken no faster than a limit, so that whoever sends faster is slowed down by the connection, and
+outgoing frames wait in the hands of whoever sends them. A device that breaks the rules loses its link and is not let
+in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.tasks import Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from hunet.node.discovery import Discovery, Sighting
     from hunet.node.identity import Identity
@@ -99,15 +103,22 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     """What a device puts up with from all its neighbours and strangers together."""
 
     neighbours: int = 64
-    handshakes: int = 32
-    """Connections at once that are not links yet."""
-    handshakes_of_a_host: int = 8
+    places_for_known: int = 16
+    """Of these, so many, but at most a quarter, are not for strangers."""
+    turn_seconds: float = 2.0
+    """After so long a stranger's link may be ended to make room for another; it then rests for five times as long."""
+    handshakes: int = 128
+    """Connections at once that are not links yet, beside those that have said nothing."""
+    silent: int = 256
+    """Connections at once that have said nothing: far more than are accepted before one of them is heard."""
     dials: int = 16
     """Attempts to connect at once; and half as many a second in the long run, because beacons can be forged."""
     frame_bytes: int = 4 << 20
     handshake_seconds: float = 10.0
     frames_per_second: float = 2000.0
     """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
+    share_of_time: float = 0.25
+    """Of this device's time, for the frames of one neighbour in the long run; 20 times that at once."""
     retry_seconds: float = 1.0
     """After an attempt to connect that came to nothing; doubled each time, up to sixty times as long."""
     idle_seconds: float = 5.0
@@ -126,10 +137,10 @@ _LIMITS = NeighbourLimits()
 class _Link:
     """One neighbour."""
 
-    def __init__(self, session: Session, radio: str, task: asyncio.Task[None]) -> None:
-        self.session, self.radio, self.task = session, radio, task
-        self.sent = self.used = time.monotonic()
-        """When something was sent last, and when it was data, or data came."""
+    def __init__(self, session: Session, radio: str, host: str, task: asyncio.Task[None]) -> None:
+        self.session, self.radio, self.host, self.task = session, radio, host, task
+        self.began = self.sent = self.used = time.monotonic()
+        """When the link came to be, when something was sent last, and when it was data, or data came."""
         self.reason = ""
         self.gone = asyncio.Event()
 
@@ -167,7 +178,8 @@ class Neighbourhood:
         self._links: dict[str, _Link] = {}
         self._open: set[bytes] = set()  # the ids of sessions that are links, or may become one
         self._choosing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._shaking_hands: Counter[str] = Counter()
+        self._silent: dict[asyncio.StreamWriter, str] = {}  # connections that have said nothing, and the host of each
+        self._shaking_hands: dict[asyncio.StreamWriter, str] = {}  # those that have; both begin with the oldest
         self._dialling: set[str] = set()
         self._dials = RateLimit(limits.dials / 2, 2.0 * limits.dials)
         self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
@@ -293,39 +305,53 @@ class Neighbourhood:
             await self._serve(link, sighting.rssi)
 
     def _accepted(self, radio: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host = str((writer.get_extra_info("peername") or ("",))[0])
-        hands = self._shaking_hands
-        if hands[host] >= self._limits.handshakes_of_a_host or hands.total() >= self._limits.handshakes:
-            self.refused["too many handshakes"] += 1
-            writer.transport.abort()
-        else:
-            hands[host] += 1
-            self._tasks.serve(writer, self._answer(reader, writer, radio, host))
+        self._admit(self._silent, writer, self._limits.silent)
+        self._tasks.serve(writer, self._answer(reader, writer, radio))
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, radio: str, host: str) -> None:
+    def _admit(self, those: dict[asyncio.StreamWriter, str], writer: asyncio.StreamWriter, most: int) -> None:
+        """Make a connection one of those; if there are too many, the oldest of the host that has most goes."""
+        those[writer] = _host(writer)
+        if len(those) > most:
+            crowd = Counter(those.values()).most_common(1)[0][0]
+            oldest = next(each for each, host in those.items() if host == crowd)
+            del those[oldest]
+            self.refused["too many handshakes"] += 1
+            oldest.transport.abort()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, radio: str) -> None:
+        def spoke() -> None:
+            if self._silent.pop(writer, None) is not None:
+                self._admit(self._shaking_hands, writer, self._limits.handshakes)
+
         try:
-            link = await self._establish(reader, writer, radio)
+            link = await self._establish(reader, writer, radio, spoke=spoke)
         finally:
-            self._shaking_hands[host] -= 1
-            self._shaking_hands += Counter()  # forgets hosts at zero
+            self._silent.pop(writer, None)
+            self._shaking_hands.pop(writer, None)
         if link is not None:
             await self._serve(link)
 
     async def _establish(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, radio: str, who: str = ""
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        radio: str,
+        who: str = "",
+        spoke: Callable[[], None] | None = None,
     ) -> _Link | None:
         """A link over a fresh connection; None if it came to nothing, and then it is closed and counted.
 
         ``who`` is whom this device dialled, if it was this one that did.
         """
         try:
-            session = await open_session(reader, writer, self.identity, bool(who), self._session_limits)
+            session = await open_session(reader, writer, self.identity, bool(who), self._session_limits, spoke)
         except PeerFault as fault:
             self.refused[fault.reason] += 1
             return None
         if who:
             self._met[who] = session.device
-        unwelcome = self._unwelcome(session.device, radio)
+        host = _host(writer)
+        unwelcome = self._unwelcome(session.device, radio, host)
         if unwelcome:
             self.refused[unwelcome] += 1
             await session.close()
@@ -334,7 +360,7 @@ class Neighbourhood:
         self._open.add(session.id)
         try:
             async with asyncio.timeout(self._limits.handshake_seconds):
-                link = await self._agree(session, radio)
+                link = await self._agree(session, radio, host)
         except TimeoutError:
             self.refused["slow handshake"] += 1
         except PeerFault as fault:
@@ -345,7 +371,7 @@ class Neighbourhood:
                 await session.close()
         return link
 
-    def _unwelcome(self, device: str, radio: str) -> str:
+    def _unwelcome(self, device: str, radio: str, host: str) -> str:
         """Why a device is not let in; nothing if it is."""
         penalty = self._penalties.get(device)
         if device == self.identity.device:
@@ -356,9 +382,31 @@ class Neighbourhood:
             return "misbehaved lately"
         if self._rests(radio, device):
             return "made room"
-        if len(self._links) >= self._limits.neighbours and device not in self._links:
+        if device not in self._links and not self._has_place(device, host):
             return "too many neighbours"
         return ""
+
+    def _has_place(self, device: str, host: str) -> bool:
+        """Whether there is a place for a device, for which a stranger's link may have to make way."""
+        now, limits = time.time(), self._limits
+        links = [link for link in self._links.values() if not link.reason]
+        strangers = [link for link in links if not self.book.knows(link.session.device, now)]
+        places = limits.neighbours - min(limits.places_for_known, limits.neighbours // 4)
+        if len(links) < limits.neighbours and (len(strangers) < places or self.book.knows(device, now)):
+            return True
+        hosts, tick = Counter(link.host for link in strangers), time.monotonic()
+        ripe = [
+            link for link in strangers if tick - link.began >= limits.turn_seconds and hosts[link.host] >= hosts[host]
+        ]
+        if not ripe:
+            return False
+        link = max(ripe, key=lambda link: (hosts[link.host], tick - link.used))
+        self._end_turn(link, 5 * limits.turn_seconds)
+        return True
+
+    def _end_turn(self, link: _Link, rest: float) -> None:
+        self._resting[link.radio, link.session.device] = next_backoff(None, rest, rest)
+        link.end("made room")
 
     def _rests(self, radio: str, device: str) -> bool:
         rest = self._resting.get((radio, device))
@@ -373,11 +421,9 @@ class Neighbourhood:
                 room = max(1, min(len(self._turned_away), len(links) // 2))  # one even if nobody can be seen: see above
                 self._turned_away.clear()
                 for link in sorted(idle, key=lambda link: link.used)[:room]:
-                    rest = self._limits.rest_seconds
-                    self._resting[radio.name, link.session.device] = next_backoff(None, rest, rest)
-                    link.end("made room")
+                    self._end_turn(link, self._limits.rest_seconds)
 
-    async def _agree(self, session: Session, radio: str) -> _Link | None:
+    async def _agree(self, session: Session, radio: str, host: str) -> _Link | None:
         """The link, if both ends want this session to be theirs (see the head of this file)."""
         device = session.device
         choosing = self._choosing.setdefault(device, asyncio.Lock())
@@ -396,7 +442,7 @@ class Neighbourhood:
                         return None
                     await old.gone.wait()
                 await session.send(_KEEP)
-                return self._new_link(session, radio)
+                return self._new_link(session, radio, host)
         await session.send(_READY)
         while (frame := await session.receive()) != _KEEP:
             if frame[:1] != _ASK:
@@ -406,12 +452,12 @@ class Neighbourhood:
             while (old := self._links.get(device)) is not None:
                 old.end("replaced")
                 await old.gone.wait()
-            return self._new_link(session, radio)
+            return self._new_link(session, radio, host)
 
-    def _new_link(self, session: Session, radio: str) -> _Link:
+    def _new_link(self, session: Session, radio: str, host: str) -> _Link:
         task = asyncio.current_task()
         assert task is not None
-        link = self._links[session.device] = _Link(session, radio, task)
+        link = self._links[session.device] = _Link(session, radio, host, task)
         return link
 
     # Links
@@ -452,6 +498,7 @@ class Neighbourhood:
     async def _take_frames(self, link: _Link) -> None:
         rate = self._limits.frames_per_second
         frames, signs_of_life = RateLimit(rate, max(1.0, rate)), RateLimit(1.0, _SIGNS_OF_LIFE)
+        work = RateLimit(self._limits.share_of_time, 20 * self._limits.share_of_time)
         while True:
             frame = await link.session.receive()
             if frame == _ALIVE:
@@ -462,7 +509,9 @@ class Neighbourhood:
                 link.used = time.monotonic()
                 if link.reason:
                     return
+                began = time.thread_time()
                 await self._listener.frame(link.session.device, frame[1:])
+                await asyncio.sleep(work.use(time.thread_time() - began))
             else:
                 raise PeerFault("malformed")
 
@@ -489,3 +538,7 @@ class Neighbourhood:
             self._penalties[device] = next_backoff(
                 self._penalties.get(device), self._limits.penalty_seconds, _LONGEST_PENALTY
             )
+
+
+def _host(writer: asyncio.StreamWriter) -> str:
+    return str((writer.get_extra_info("peername") or ("",))[0])

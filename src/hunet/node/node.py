@@ -23,30 +23,36 @@ down the number of the delivery that it dealt with last, and starts again ``afte
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import time
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, Self
 
-from hunet.model import ConfigurationError, Message, OutputError, from_mapping, matching_score
-from hunet.node.clock import WEEK, SteadyClock, is_set
+from hunet.model import ConfigurationError, Message, OutputError, Parameters, matching_score
+from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
-from hunet.node.device import Delivered, RoleChanged
+from hunet.node.device import Delivered, PrivateArrived, RoleChanged
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
-from hunet.node.driver import AGAIN, Frame, LinkReady, LiveDriver, ReceiptsHeard
+from hunet.node.driver import AGAIN, AnnouncementsHeard, Frame, Handed, LinkReady, LiveDriver, ReceiptsHeard
 from hunet.node.encounters import EncounterLog
+from hunet.node.folder import locked
+from hunet.node.groups import label_of
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
 from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
-from hunet.node.publication import Group, Publication, PublicationLimits
+from hunet.node.parameters import live_parameters
+from hunet.node.people import People
+from hunet.node.private import Private
+from hunet.node.publication import Group, Publication, PublicationLimits, is_private
 from hunet.node.receipts import ReceiptBook
 from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
+from hunet.node.vault import Vault
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
@@ -63,25 +69,30 @@ DAY = 86400.0
 _SAVE_EVERY = 5.0
 """What nobody relies on is written so often (s)."""
 _CLEAN_EVERY = 3600.0
+_ENOUGH = 8 << 20
+"""On a disk that was full, nothing is taken from neighbours until so many bytes are free."""
 
 
-class Node:
+class Node(People):
     """A device; ``async with Node(folder) as node`` runs it.
 
-    ``protocol`` is one of ``hunet protocols``, with its ``parameters``. ``listen`` is the address at which others
-    connect ("" for all, port 0 for any), or None: no IP. Devices are found by beacons on the local network unless
-    ``beacons`` is False, at ``peers`` ("host:port"), by further ``discoveries``, and by ``radios`` (Bluetooth).
-    ``encounters`` says how they are noted: by "pseudonyms" that only this device can tell, or all that share the secret
-    word of a ``trial``, by "names", or "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in
-    one real second. Systems that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is
-    given the protocol and puts a watcher before it.
+    ``protocol`` is one of ``hunet protocols``, with its ``parameters``; a record of them is used as it is, limits of
+    messages and all, as simulations do. ``listen`` is the address at which others connect ("" for all, port 0 for
+    any), or None: no IP. Devices are found by beacons on the local network unless ``beacons`` is False, at ``peers``
+    ("host:port"), by further ``discoveries``, and by ``radios`` (Bluetooth). ``encounters`` says how they are noted:
+    by "pseudonyms" that only this device can tell, or all that share the secret word of a ``trial``, by "names", or
+    "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in one real second. With ``receipts``
+    the device tells authors who ask that it has got their publications; they learn how many have, not who. Systems
+    that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is given the protocol and
+    puts a watcher before it. A node that is not ``direct`` can neither write to people nor be written to. With a
+    ``passphrase`` its folder is encrypted (extra ``hunet[sealed]``).
     """
 
     def __init__(
         self,
         folder: Path | str,
-        protocol: str = "b-sub",
-        parameters: Mapping[str, Any] | None = None,
+        protocol: str = "push",
+        parameters: Mapping[str, Any] | Parameters | None = None,
         *,
         listen: str | None = ":0",
         beacons: bool = True,
@@ -97,12 +108,19 @@ class Node:
         silence: float = 30.0,
         neighbours: NeighbourLimits | None = None,
         again: float = AGAIN,
+        receipts: bool = False,
         recorder: Callable[[Protocol], Protocol] | None = None,
+        direct: bool = True,
+        passphrase: str | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.protocol = protocol
-        kind = protocol_class(protocol)
-        self._kind, self._parameters = kind, from_mapping(kind.Parameters, parameters or {})
+        self._kind, self._quotas = protocol_class(protocol), quotas or Quotas()
+        self._parameters = (
+            parameters
+            if isinstance(parameters, Parameters)
+            else live_parameters(self._kind, parameters or {}, self._quotas.total)
+        )
         self._listen = None if listen is None else _address(listen)
         self._radios = list(radios)
         self._ways = [
@@ -113,10 +131,11 @@ class Node:
         ]
         if self._listen is None and (peers or discoveries):
             raise ConfigurationError("without IP no peers can be dialled: leave them out, or give an address to listen")
-        self._quotas, self._how_noted, self._trial = quotas, encounters, trial
+        self._how_noted, self._trial = encounters, trial
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
-        self._again, self._recorder = again, recorder
+        self._again, self._recorder, self._gives_receipts = again, recorder, receipts
+        self._direct, self._passphrase = direct, passphrase
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
         self._queues: dict[str, asyncio.Queue[bytes]] = {}
@@ -125,15 +144,18 @@ class Node:
         self._watchers: list[Callable[[str, dict[str, Any]], None]] = []
         self._alarm = asyncio.Event()
         self._failed: asyncio.Future[None] | None = None
+        self._skew: float | None = None
+        self._soon: asyncio.Handle | None = None
         self.running = False
 
     # Starting and stopping --------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            stack.enter_context(_only_one(self.folder))
-            self.identity = Identity.load_or_create(self.folder / "key.pem")
-            self.book = AddressBook(self.folder / "known.json")
+            stack.enter_context(locked(self.folder))
+            self._vault = Vault.open(self.folder, self._passphrase)
+            self.identity = Identity.load_or_create(self.folder / "key.pem", self._vault)
+            self.book = AddressBook(self.folder / "known.json", self._vault)
             self._failed = asyncio.get_running_loop().create_future()
             self._load()
             stack.callback(self._close_store)
@@ -158,8 +180,9 @@ class Node:
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
         await self._neighbourhood.close()
-        if not (self._failed and self._failed.done()):
-            self._save()
+        if not self._driver.stale and not (self._failed and self._failed.done()):
+            with self._room_or_not():
+                self._driver.save()
         self._deliveries.end()
 
     def _close_store(self) -> None:
@@ -169,26 +192,46 @@ class Node:
             _log.warning("%s", error)
 
     def _load(self) -> None:
-        path = self.folder / "hunet.db"
-        self._store, problem = open_store(path)
-        known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
-        trusted = known if known < wall + WEEK or not is_set(wall) else 0.0
-        self._clock = SteadyClock(self._wall, since=trusted, pace=self._pace)
+        path, key = self.folder / "hunet.db", self._vault.key if self._vault else None
+        self._store, problem = open_store(path, key)
         try:
             self._driver = self._make_driver()
         except DamagedError:
             self._store.abandon()
-            self._store, problem = open_store(path)
+            self._store, problem = open_store(path, key)
             self._driver = self._make_driver()
         if problem:
             _log.warning("%s", problem)
         self._deliveries = Deliveries(self._driver)
         self._encounters = EncounterLog(self._store, self.identity, self._how_noted, self._trial)
         self._receipts = ReceiptBook(self._store, self.identity)
-        self._store.commit()
+        self._begin_private()
         self._carry_out()
 
+    def _begin_private(self) -> None:
+        self._private = Private(self._driver, self.identity, self.book, self._publish, self._direct)
+        with self._room_or_not():
+            self._private.refresh(self._clock())
+            self._private.settle(self._date())
+            self._store.commit()
+
+    @contextmanager
+    def _room_or_not(self) -> Iterator[None]:
+        """If the disk is full, take nothing from neighbours until there is room: what is in memory may not be on it."""
+        try:
+            yield
+        except DamagedError:
+            raise
+        except OutputError as error:
+            if not self._driver.full:
+                _log.warning("%s", error)
+            self._driver.full = self._driver.stale = True
+            self._alarm.set()
+
     def _make_driver(self) -> LiveDriver:
+        known, wall = float((self._store.fact("alive") or b"0").decode()), self._wall()
+        trusted = known if known < wall + self._limits.clock_skew or not is_set(wall) else 0.0
+        self._clock = SteadyClock(self._wall, since=trusted, pace=self._pace)
         driver = LiveDriver(
             self.identity.device,
             self._kind,
@@ -198,19 +241,21 @@ class Node:
             clock=self._clock,
             quotas=self._quotas,
             limits=self._limits,
+            friends=self.book.named,
             again=self._again,
         )
+        driver.is_hidden = self.book.blocked
         if self._recorder:
             driver.protocol = self._recorder(driver.protocol)
         return driver
 
     async def failure(self) -> None:
-        """Wait until the node cannot go on (a full disk, a damaged store), and raise why."""
+        """Wait until the node cannot go on (a damaged store), and raise why."""
         assert self._failed is not None, "not started"
         await asyncio.shield(self._failed)
 
     def _fail(self, error: Exception) -> None:
-        """The disk does not take what must be written: what is on it is whole, and is where the next start begins."""
+        """The disk is damaged: what can be read of it is where the next start begins."""
         if self._failed is not None and not self._failed.done():
             self._failed.set_exception(error)
             self._failed.exception()  # whoever waits for failure gets it; nobody has to
@@ -222,6 +267,15 @@ class Node:
         saved = cleaned = time.monotonic()
         try:
             while True:
+                if self._clock.behind() > self._limits.clock_skew and is_set(self._wall()):
+                    _log.warning("the clock has gone back by %.0f s; starting afresh", self._clock.behind())
+                    self._driver.stale = True
+                if self._driver.stale:
+                    await self._begin_anew()
+                if (leap := self._clock.leapt()) > 1.0:
+                    cleaned = time.monotonic()  # if it is wrong, there is time to put it right
+                    self._driver.clock_leapt(leap)
+                self._look_at_clocks()
                 at = self._driver.next_timer()
                 wait = _SAVE_EVERY if at is None else min(_SAVE_EVERY, max(0.0, (at - self._clock()) / self._pace))
                 self._alarm.clear()
@@ -229,25 +283,40 @@ class Node:
                     async with asyncio.timeout(wait):
                         await self._alarm.wait()
                 at, now = self._driver.next_timer(), time.monotonic()
-                if at is not None and at <= self._clock():
-                    self._driver.tick()
-                    self._carry_out()
-                if self._driver.dirty and now - saved >= _SAVE_EVERY:
-                    saved = now
-                    self._save()
-                if now - cleaned >= _CLEAN_EVERY:
-                    cleaned = now
-                    self._driver.clean()
-        except Exception as error:  # a disk that takes nothing, or a mistake in a protocol: say so, do not limp on
+                if self._driver.stale:
+                    continue
+                with self._room_or_not():
+                    if at is not None and at <= self._clock():
+                        self._driver.tick()
+                        self._carry_out()
+                    if (self._driver.dirty or self._driver.full) and now - saved >= _SAVE_EVERY:
+                        saved = now
+                        self._driver.save()
+                        self._driver.full = self._driver.full and disk_usage(self.folder).free < _ENOUGH
+                    if now - cleaned >= _CLEAN_EVERY:
+                        cleaned = now
+                        self._driver.clean()
+                        self.renew_keys()
+        except Exception as error:  # a damaged disk, or a mistake in a protocol: say so, do not limp on
             self._fail(error)
 
-    def _save(self) -> None:
-        try:
-            self._driver.save()
-        except DamagedError:
-            raise
-        except OutputError as error:  # nobody has been promised that this is on the disk
-            _log.warning("%s", error)
+    async def _begin_anew(self) -> None:
+        """Go on with what is on the disk, as after a restart: protocols know no way back."""
+        for device in list(self._driver.links):
+            await self._neighbourhood.drop(device, "begins anew")
+        self._store.rollback()
+        full = self._driver.full
+        self._driver = self._make_driver()
+        self._driver.full = full or self._driver.full
+        self._deliveries.go_on_with(self._driver)
+        self._begin_private()
+        self._carry_out()
+
+    def _look_at_clocks(self) -> None:
+        skew, before = self._driver.skew(), self._skew
+        self._skew = skew
+        if skew is not None and before is None:
+            _log.warning("%s", _about_clock(skew))
 
     # The application --------------------------------------------------------------------------------------------------
 
@@ -281,22 +350,29 @@ class Node:
     ) -> Publication:
         """Publish on a topic, or to a group; returns when it is on the disk.
 
-        It is carried for ``ttl`` seconds. With ``receipts`` subscribers' devices tell that they have it.
+        It is carried for ``ttl`` seconds. With ``receipts`` it asks subscribers' devices to tell that they have it.
         """
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
         said = content.encode() if isinstance(content, str) else content
-        wall, now = self._wall(), self._clock()
-        created = wall if now > wall + WEEK and is_set(wall) else now  # a clock that was far ahead has been put right
-        about: dict[str, Any] = {"created": created, "ttl": ttl, "content_type": kind, "receipts": receipts}
+        about: dict[str, Any] = {"created": self._date(), "ttl": ttl, "content_type": kind, "receipts": receipts}
         if isinstance(topic, Group):
             publication = topic.seal(self.identity, said, **about, limits=self._limits)
         else:
             publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
+        self._publish(publication)
+        return publication
+
+    def _date(self) -> float:
+        """The time of what is published now."""
+        wall = self._wall()
+        return wall if is_set(wall) else self._clock()
+
+    def _publish(self, publication: Publication) -> None:
+        """Carry a publication of this device's own."""
         self._driver.publish(publication)  # if this cannot be written nothing has happened
         self._carry_out()
         self._alarm.set()
-        return publication
 
     async def bring(self, publication: Publication) -> bool:
         """Carry a publication that came another way than over a link, in a bundle say; whether it is new here.
@@ -311,34 +387,40 @@ class Node:
         self._alarm.set()
         return True
 
-    def subscribe(self, topic: str | Group, after: int = 0) -> Subscription:
+    def subscribe(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
         """Follow a topic, or a group; the subscription holds, over restarts too, until :meth:`unsubscribe`.
 
-        Deliveries up to number ``after`` count as taken.
+        Deliveries up to number ``after`` count as taken. Everybody who follows a topic gets all that nobody had taken
+        when they began; ``since`` an earlier subscription, its ``since`` says when that was.
         """
         self._check_running()
-        name = topic.topic if isinstance(topic, Group) else topic
-        if not name:
-            raise ConfigurationError("a subscription needs a topic")
-        matching_score(name, "")  # weights that cannot be are refused here
+        if isinstance(topic, Group):
+            self.join(topic)
+            return self.listen(topic, after, since)
+        if not topic or is_private(topic):
+            raise ConfigurationError("a subscription needs a topic, which does not begin with '~'")
+        matching_score(topic, "")  # weights that cannot be are refused here
         with self._watched():
-            self._driver.subscribe(name)
-        return self.listen(topic, after)
+            self._driver.subscribe(topic)
+        return self.listen(topic, after, since)
 
-    def listen(self, topic: str | Group, after: int = 0) -> Subscription:
-        """Messages on a topic that is followed already; none come on one that is not."""
+    def listen(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
+        """Messages on a topic that is followed already, or of a group; none come on one that is not."""
         self._check_running()
-        return self._deliveries.listen(topic, after)
+        return self._deliveries.listen(label_of(topic.name) if isinstance(topic, Group) else topic, after, since)
 
     async def unsubscribe(self, topic: str | Group) -> None:
-        """Follow a topic no longer."""
+        """Follow a topic no longer, or leave a group."""
         self._check_running()
+        if isinstance(topic, Group):
+            self.leave(topic.name)
+            return
         with self._watched():
-            self._driver.unsubscribe(topic.topic if isinstance(topic, Group) else topic)
+            self._driver.unsubscribe(topic)
 
     def subscriptions(self) -> list[str]:
-        """The topics that this device follows."""
-        return self._store.subscriptions()
+        """The topics that this device follows; its groups are in :meth:`groups`."""
+        return [topic for topic in self._store.subscriptions() if not is_private(topic)]
 
     def receipts(self, publication: str) -> int:
         """How many subscribers have a publication, as far as this node has heard."""
@@ -348,12 +430,16 @@ class Node:
         """Call a device (its key, the beginning of it, or a name that it has) by a name from now on; gives its key."""
         device = self.book.find(whom)
         self.book.name(device, petname)
+        self._driver.weigh_again()
+        with self._watched():
+            self._private.settle(self._date())  # who is known is told that their messages have come
         return device
 
     async def block(self, whom: str) -> str:
-        """Have nothing more to do with a device; gives its key."""
+        """Have nothing more to do with a device, and show nothing of its author's; gives its key."""
         device = self.book.find(whom)
         self.book.block(device)
+        self._driver.hide(device)
         await self._neighbourhood.drop(device, "blocked")
         return device
 
@@ -397,8 +483,9 @@ class Node:
             "subscriptions": self.subscriptions(),
             "held": holdings.held.bit_count(),
             "held_bytes": holdings.held_bytes,
-            "waiting": sum(1 for _ in self._store.waiting()),
+            "waiting": self._store.many_waiting(),
             "disk_bytes": self._store.bytes_on_disk(),
+            "clock": "" if self._skew is None else _about_clock(self._skew),
             "radios": {radio.name: radio.status() for radio in self._radios},
             "counters": self._store.counters() | {f"refused: {r}": n for r, n in self._neighbourhood.refused.items()},
         }
@@ -423,7 +510,7 @@ class Node:
     ) -> Iterator[Delivery]:
         """Deliveries by number, also those that were taken, for as long as the device has them.
 
-        Those of a private topic stay sealed: only who subscribes with its key can read them.
+        Those of a group can be read as long as this device belongs to it.
         """
         return self._deliveries.by_number(above, below, most, newest)
 
@@ -432,9 +519,10 @@ class Node:
         return self._store.last_delivery()
 
     def take(self, delivery: int) -> None:
-        """Say that a delivery is dealt with: no subscription gets it any more."""
+        """Say that a delivery is dealt with: who begins to follow later does not get it."""
         self._check_running()
         self._deliveries.take(delivery)
+        self._deliveries.commit()
 
     def carried(self, most: int = 1000) -> list[dict[str, Any]]:
         """What this device carries, latest first, and for whom as far as its protocol knows."""
@@ -446,7 +534,7 @@ class Node:
 
     @contextmanager
     def watched_by(self, watcher: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
-        """Tell somebody, at once, of deliveries ("delivery"), links ("link up", "link down") and a new "role"."""
+        """Tell somebody, at once, of a "delivery", "direct" messages, "link up", "link down", and a new "role"."""
         self._watchers.append(watcher)
         try:
             yield
@@ -471,6 +559,15 @@ class Node:
                     self._send(device, data)
                 case LinkReady(device):
                     self._give_receipts(device)
+                    self._give_announcements(device)
+                case Handed(device, messages):
+                    self._handed(device, messages)
+                case AnnouncementsHeard(device, announcements):
+                    if self._private.hear(device, announcements, self._date()):
+                        self._tell_announcements()
+                case PrivateArrived():
+                    self._private.settle(self._date())
+                    self._tell("direct", device=None)
                 case ReceiptsHeard(receipts):
                     if self._receipts.add(receipts):
                         self._spread_receipts()
@@ -487,10 +584,11 @@ class Node:
     def _delivered(self, message: Message) -> None:
         self._deliveries.wake()
         self._tell("delivery")
-        publication = self._deliveries.read(message.number)
-        if publication is not None and publication.receipts:
-            self._receipts.sign(publication.id, publication.expires)
-            self._spread_receipts()
+        if self._gives_receipts:
+            publication = self._deliveries.read(message.number)
+            if publication is not None and publication.receipts:
+                self._receipts.give(message, publication.author)
+                self._spread_receipts()
 
     def _spread_receipts(self) -> None:
         for device in list(self._queues):
@@ -518,8 +616,26 @@ class Node:
 
     async def frame(self, device: str, data: bytes) -> None:
         """A frame has come over a link."""
-        with self._watched():
+        try:
             self._driver.frame(device, data)
+        except DamagedError as error:
+            self._fail(error)
+            raise
+        except OutputError:
+            self._driver.full = self._driver.stale = True
+            raise PeerFault("no room") from None
+        finally:
+            if self._soon is None:  # frames that have come with this one are committed with it
+                self._soon = asyncio.get_running_loop().call_soon(self._carry_out_soon)
+
+    def _carry_out_soon(self) -> None:
+        self._soon = None
+        try:
+            with self._room_or_not():
+                self._carry_out()
+        except DamagedError as error:
+            self._fail(error)
+        self._alarm.set()
 
     def signal(self, device: str, rssi: int) -> None:
         """A neighbour was heard so strongly (dBm)."""
@@ -535,6 +651,7 @@ class Node:
         self._queues.pop(device, None)
         self._senders.pop(device).cancel()
         self._encounters.end(device, self._clock())
+        self._private.announcements.forget(device)
         with self._watched():
             self._driver.link_down(device)
         self._tell("link down", device=device, reason=reason)
@@ -546,33 +663,25 @@ class Node:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """What cannot be written while others wait for it to be written ends the node."""
+        """What cannot be written while others wait for it is told to them, and undone."""
         try:
             try:
                 yield
             finally:
                 self._carry_out()
-        except OutputError as error:
+        except DamagedError as error:
             self._fail(error)
+            raise
+        except OutputError:
+            self._driver.full = self._driver.stale = True
             raise
         finally:
             self._alarm.set()
 
 
-@contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
-    """Keep a second node out of a folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be used as a node's folder: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigurationError(f"{folder}: a node runs here already; give this one another folder") from None
-        yield
+def _about_clock(skew: float) -> str:
+    direction = "behind" if skew > 0 else "ahead of"
+    return f"this clock is {abs(skew):.0f} s {direction} those of all neighbours: set it, or publications are refused"
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -20,12 +20,14 @@ tag and ciphertext.
 
 >>> family = Group.new("family")
 >>> secret = family.seal(ann, b"dinner at eight", created=1000.0, ttl=3600.0)
->>> secret.topic == family.topic, b"dinner" in secret.to_bytes()
+>>> secret.topic == family.topic_at(1000.0), b"dinner" in secret.to_bytes()
 (True, False)
 >>> Group.from_invitation(family.invitation).open(secret).content
 b'dinner at eight'
 
-What a tag does not hide: that two publications belong to the same group, who wrote them, when, and how long they are.
+What a tag does not hide: who wrote a publication, when, about how long it is (``padding``), and that two publications
+of the same week belong to the same group. Who has the key reads everything that was sealed with it, also what is older:
+groups are not forward secret.
 """
 
 from __future__ import annotations
@@ -46,20 +48,33 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from hunet.model import ConfigurationError, PeerError
 from hunet.node import wire
 from hunet.node.identity import device_key, device_name, verify
+from hunet.node.padding import pad, unpad
 
 if TYPE_CHECKING:
     from hunet.node.identity import Identity
 
 Reason = Literal[
-    "malformed", "oversized", "unsigned", "badly signed", "expired", "from the future", "badly sealed", "replayed"
+    "malformed",
+    "oversized",
+    "unsigned",
+    "badly signed",
+    "expired",
+    "from the future",
+    "badly sealed",
+    "replayed",
+    "blocked",
+    "not a member",
 ]
-"""Why a publication was refused. "replayed" is for whoever remembers the ids that came before."""
+"""Why a publication was refused. The last three are for whoever remembers what came before, and knows people."""
 
 _VERSION = 1
 _SIGNED_BY = b"hunet publication 1\0"  # so that a signature made for something else never fits here
 _TAG = "~"  # what topics of groups begin with, and no other topic
 _SEALED = "application/vnd.hunet.sealed"
 _INVITATION = "hunet-group"
+WEEK = 7 * 86400.0
+"""So long the tag of a group stays the same; and so long private publications are carried at most."""
+_SKEW = 900.0
 
 
 class Refused(PeerError):  # noqa: N818 - it is an answer, as much as an error
@@ -77,7 +92,7 @@ class PublicationLimits(msgspec.Struct, frozen=True):
     topic_bytes: int = 256
     content_type_bytes: int = 128
     longest_ttl: float = 366 * 86400.0
-    clock_skew: float = 300.0
+    clock_skew: float = _SKEW
     """How far ahead of ours another device's clock may be, in seconds."""
 
     @property
@@ -135,19 +150,16 @@ class Publication(msgspec.Struct, frozen=True):
         return wire.encode([_signed_part(self), self.signature])
 
 
+def stored_publication(data: bytes) -> Publication:
+    """A publication from the disk, where only what was checked comes; Refused if it cannot be read."""
+    return _parts(data)[0]
+
+
 def read_publication(data: bytes, now: float, limits: PublicationLimits = _LIMITS) -> Publication:
-    """A publication from a peer or from the disk, checked: raises :class:`Refused` unless it is sound and in date."""
+    """A publication from a peer, checked: raises :class:`Refused` unless it is sound and in date."""
     if len(data) > limits.encoded_bytes:
         raise Refused("oversized")
-    try:
-        match wire.decode(data):
-            case [bytes() as part, bytes() as signature]:
-                fields = wire.decode(part)
-            case _:
-                raise Refused("malformed")
-    except wire.Malformed:
-        raise Refused("malformed") from None
-    publication = _from_fields(fields, part, signature)
+    publication, part, signature = _parts(data)
     problem = _problem(publication, limits)
     if problem is not None:
         raise Refused(problem[0])
@@ -160,6 +172,42 @@ def read_publication(data: bytes, now: float, limits: PublicationLimits = _LIMIT
     if not verify(publication.author, signature, _SIGNED_BY + part):  # last, because it costs most
         raise Refused("badly signed")
     return publication
+
+
+def _parts(data: bytes) -> tuple[Publication, bytes, bytes]:
+    try:
+        match wire.decode(data):
+            case [bytes() as part, bytes() as signature]:
+                return _from_fields(wire.decode(part), part, signature), part, signature
+    except wire.Malformed:
+        pass
+    raise Refused("malformed")
+
+
+def is_private(topic: str) -> bool:
+    """Whether a topic is a tag that only those who have a key know to be theirs."""
+    return topic.startswith(_TAG)
+
+
+def private_topic(digest: bytes) -> str:
+    """The tag that is made of a digest: nobody can tell one from another."""
+    return _TAG + b32encode(digest[:15]).decode().lower()
+
+
+def sealed_publication(
+    identity: Identity,
+    topic: str,
+    sealed: bytes,
+    *,
+    created: float,
+    ttl: float,
+    receipts: bool = False,
+    limits: PublicationLimits = _LIMITS,
+) -> Publication:
+    """A publication on a private topic, of a content that was encrypted."""
+    if ttl > WEEK:
+        raise ConfigurationError(f"private messages are carried for at most {WEEK:g} s, not {ttl:g}")
+    return _sign(identity, topic, sealed, created, ttl, _SEALED, receipts, limits)
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -187,10 +235,14 @@ class Group(msgspec.Struct, frozen=True):
         """A group with a fresh key."""
         return cls(name, os.urandom(32))
 
-    @property
-    def topic(self) -> str:
-        """The tag that carriers see in place of the name; members subscribe to it."""
-        return _TAG + b32encode(hmac.digest(self.key, b"hunet topic 1", "sha256")[:15]).decode().lower()
+    def topic_at(self, time: float) -> str:
+        """The tag that carriers see in place of the name of a group; another one every week."""
+        return private_topic(hmac.digest(self.key, b"hunet topic 2" + _week(time), "sha256"))
+
+    def topics_at(self, time: float) -> list[str]:
+        """What members follow at a time: what is in date then has one of these tags."""
+        weeks = {int(when // WEEK): when for when in (time - WEEK, time - _SKEW, time, time + _SKEW)}
+        return [self.topic_at(when) for _, when in sorted(weeks.items())]
 
     @property
     def invitation(self) -> str:
@@ -225,19 +277,21 @@ class Group(msgspec.Struct, frozen=True):
         limits: PublicationLimits = _LIMITS,
     ) -> Publication:
         """A publication that only members can read."""
-        nonce = os.urandom(12)
-        bound = wire.encode([identity.device, self.topic, created, ttl])
-        inside = wire.encode([content_type, content])
+        nonce, topic = os.urandom(12), self.topic_at(created)
+        bound = wire.encode([identity.device, topic, float(created), float(ttl)])
+        inside = pad(wire.encode([content_type, content]))
         sealed = nonce + self._cipher(identity.device).encrypt(nonce, inside, bound)
-        return _sign(identity, self.topic, sealed, created, ttl, _SEALED, receipts, limits)
+        return sealed_publication(identity, topic, sealed, created=created, ttl=ttl, receipts=receipts, limits=limits)
 
     def open(self, publication: Publication) -> Opened:
         """What is inside; Refused("badly sealed") if it was not sealed with this group's key by its author."""
         nonce, sealed = publication.content[:12], publication.content[12:]
         # The author and the date are bound to the ciphertext, so that nobody can sign a copy of it as their own.
-        bound = wire.encode([publication.author, self.topic, publication.created, publication.ttl])
+        bound = wire.encode(
+            [publication.author, self.topic_at(publication.created), publication.created, publication.ttl]
+        )
         try:
-            inside = wire.decode(self._cipher(publication.author).decrypt(nonce, sealed, bound))
+            inside = wire.decode(unpad(self._cipher(publication.author).decrypt(nonce, sealed, bound)))
         except (InvalidTag, ValueError, wire.Malformed):
             raise Refused("badly sealed") from None
         match inside:
@@ -324,6 +378,10 @@ def _problem(publication: Publication, limits: PublicationLimits) -> tuple[Reaso
     if not 0 < publication.ttl <= limits.longest_ttl:
         return "malformed", f"a time to live of {publication.ttl:g} s; give more than 0, at most {limits.longest_ttl:g}"
     return None
+
+
+def _week(time: float) -> bytes:
+    return int(time // WEEK).to_bytes(8, "big")
 
 
 def _checksum(name: str, key: bytes) -> bytes:

@@ -7,6 +7,7 @@ several streams between two devices is kept, is the business of ``session`` and 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 Accepted = Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
 """Who is given the connections that others made; ``peername`` of the writer begins with the address of the host."""
+
+
+_AT_ONCE, _BACKLOG = 16, 1024
+"""Connections that are handed over before others are served; and those that the system takes meanwhile."""
 
 
 class Radio(ABC):
@@ -73,9 +78,12 @@ class Ip(Radio):
             if not host and socket.has_dualstack_ipv6():
                 with suppress(OSError):
                     both = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-                    self.server = await asyncio.start_server(accepted, sock=both)
-                    return
-            self.server = await asyncio.start_server(accepted, host or "0.0.0.0", port)
+                    self.server = await asyncio.start_server(accepted, sock=both, backlog=_AT_ONCE)
+            if self.server is None:
+                self.server = await asyncio.start_server(accepted, host or "0.0.0.0", port, backlog=_AT_ONCE)
+            for each in self.server.sockets:  # asyncio has one number for both
+                with socket.socket(fileno=os.dup(each.fileno())) as same:
+                    same.listen(_BACKLOG)
         except OSError as error:
             raise ConfigurationError(f"cannot listen on {host or '*'}:{port}: {error.strerror}; take another") from None
 

@@ -31,9 +31,9 @@ class RateLimit:
         self._when = now
         return self._had
 
-    def use(self) -> float:
-        """Takes one; how many seconds too early that is."""
-        self._had = self.left - 1.0
+    def use(self, many: float = 1.0) -> float:
+        """Takes one, or so many; how many seconds too early that is."""
+        self._had = self.left - many
         return max(0.0, -self._had / self._rate)
 
 
@@ -55,6 +55,35 @@ def next_backoff(before: Backoff | None, first: float, longest: float) -> Backof
     seconds = min(longest, 2 * before.seconds) if before is not None and again else first
     return Backoff(now + seconds, seconds)
 
+
+def has_more_items(data: bytes, most: int) -> bool:
+    """Whether CBOR has more than so many items: a megabyte of empty lists takes a second to read, one of text does not.
+
+    It is not checked otherwise: what is not CBOR is left to whoever reads it.
+
+    >>> import cbor2
+    >>> data = cbor2.dumps({"ids": ["a" * 300, "b", 1, 70000]})
+    >>> has_more_items(data, most=7), has_more_items(data, most=6)
+    (False, True)
+    """
+    place, end, left = 0, len(data), most
+    while place < end:
+        if left == 0:
+            return True
+        left -= 1
+        kind, value = data[place] >> 5, data[place] & 31
+        place += 1
+        if 24 <= value <= 27:
+            length = 1 << value - 24
+            value = int.from_bytes(data[place : place + length])
+            place += length
+        if kind in _STRINGS:
+            place += value
+    return False
+
+
+_STRINGS = (2, 3)
+"""Kinds of items that are as long as their value says."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")

@@ -25,21 +25,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from noise.connection import Keypair, NoiseConnection
-from noise.exceptions import NoiseInvalidMessage, NoiseValueError
 
 from hunet.model import PeerError
-from hunet.node.identity import device_key, device_name, verify
+from hunet.node.identity import proven_device
+from hunet.node.noise import LONGEST, HandshakeState, NoiseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hunet.node.identity import Identity
 
-_NOISE = b"Noise_XX_25519_ChaChaPoly_SHA256"
 _PROLOGUE = b"hunet session 1"
-_PROOF = b"hunet session key 1\0"
-_MESSAGE = 65535  # the longest Noise message
-_CHUNK = _MESSAGE - 16  # what it holds beside its tag
+_CHUNK = LONGEST - 16  # what a Noise message holds beside its tag
 _LENGTH = struct.Struct(">H")
 _FRAME_LENGTH = struct.Struct(">I")
 
@@ -52,7 +49,7 @@ class PeerFault(PeerError):  # noqa: N818 - whose it is says more than "error"
     "not authenticated". Others may raise it with their own.
     """
 
-    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked"})
+    GONE = frozenset({"closed", "cut off", "silent", "stalled", "not linked", "no room"})
     """Reasons that are nobody's fault: people walk away."""
 
     def __init__(self, reason: str) -> None:
@@ -87,18 +84,19 @@ class Session:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        noise: NoiseConnection,
+        noise: HandshakeState,
         device: str,
         initiator: bool,
         limits: SessionLimits,
     ) -> None:
-        self._reader, self._writer, self._noise, self._limits = reader, writer, noise, limits
+        self._reader, self._writer, self._limits = reader, writer, limits
+        self._outgoing, self._incoming = noise.split()
         self._sending = asyncio.Lock()
         self.device = device
         """The name of the device at the other end, proven."""
         self.initiator = initiator
         """Whether this end dialled."""
-        self.id: bytes = noise.get_handshake_hash()
+        self.id: bytes = noise.hash
         """32 bytes that only the two ends know, the same at both."""
 
     def __repr__(self) -> str:
@@ -117,7 +115,7 @@ class Session:
                 for start in range(0, len(framed), _CHUNK):
                     if self._writer.is_closing():  # asyncio would only complain in its log
                         raise PeerFault("cut off")
-                    message = self._noise.encrypt(bytes(framed[start : start + _CHUNK]))
+                    message = self._outgoing.encrypt(bytes(framed[start : start + _CHUNK]))
                     self._writer.write(_LENGTH.pack(len(message)) + message)
                     async with asyncio.timeout(self._limits.silence_seconds):
                         await self._writer.drain()
@@ -158,8 +156,8 @@ class Session:
     async def _message(self, at_the_end: str) -> bytes:
         message = await _read_message(self._reader, self._limits.silence_seconds, at_the_end)
         try:
-            return bytes(self._noise.decrypt(message))
-        except NoiseInvalidMessage:
+            return self._incoming.decrypt(message)
+        except NoiseError:
             raise PeerFault("malformed") from None
 
     async def close(self) -> None:
@@ -181,11 +179,15 @@ async def open_session(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits = _LIMITS,
+    spoke: Callable[[], None] | None = None,
 ) -> Session:
-    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection."""
+    """Makes a fresh connection a session, or raises :class:`PeerFault` and ends the connection.
+
+    ``spoke`` is called when who dialled has said something.
+    """
     try:
         async with asyncio.timeout(limits.handshake_seconds):
-            return await _handshake(reader, writer, identity, initiator, limits)
+            return await _handshake(reader, writer, identity, initiator, limits, spoke)
     except TimeoutError:
         writer.transport.abort()
         raise PeerFault("slow handshake") from None
@@ -203,52 +205,52 @@ async def _handshake(
     identity: Identity,
     initiator: bool,
     limits: SessionLimits,
+    spoke: Callable[[], None] | None,
 ) -> Session:
-    noise = NoiseConnection.from_name(_NOISE)
-    noise.set_prologue(_PROLOGUE)
-    noise.set_keypair_from_private_bytes(Keypair.STATIC, identity.exchange_key)
-    (noise.set_as_initiator if initiator else noise.set_as_responder)()
-    noise.start_handshake()
-    state = noise.noise_protocol.handshake_state  # which the library forgets when the handshake is done
-    proof = device_key(identity.device) + identity.sign(_PROOF + identity.exchange_public_key)
+    # Nothing is computed for somebody who has not said anything.
+    first = None if initiator else await _read_message(reader, None, "cut off", longest=256)
+    if spoke is not None:
+        spoke()
+    noise = HandshakeState("XX", initiator, identity.exchange_key, prologue=_PROLOGUE)
 
     async def say(payload: bytes) -> None:
         try:
-            message = bytes(noise.write_message(payload))
-        except ValueError:  # their key is a point of small order, with which everybody would get the same secret
+            message = noise.write_message(payload)
+        except NoiseError:
             raise PeerFault("malformed") from None
         writer.write(_LENGTH.pack(len(message)) + message)
         await writer.drain()
 
-    async def hear() -> bytes:
-        message = await _read_message(reader, None, "cut off", longest=256)
+    async def hear(message: bytes | None = None) -> bytes:
+        if message is None:
+            message = await _read_message(reader, None, "cut off", longest=256)
         try:
-            return bytes(noise.read_message(message))
-        except (NoiseValueError, InvalidTag, ValueError):
+            return noise.read_message(message)
+        except NoiseError:
             raise PeerFault("malformed") from None
 
     if initiator:
         await say(b"")
         claim = await hear()
-        device = _proven(claim, state.rs.public_bytes)
-        await say(proof)
+        device = _proven(claim, noise.remote)
+        await say(identity.proof)
     else:
-        await hear()
-        await say(proof)
+        await hear(first)
+        await say(identity.proof)
         claim = await hear()
-        device = _proven(claim, state.rs.public_bytes)
+        device = _proven(claim, noise.remote)
     return Session(reader, writer, noise, device, initiator, limits)
 
 
 def _proven(claim: bytes, exchange_public_key: bytes) -> str:
-    device, signature = device_name(claim[:32]), claim[32:]
-    if len(claim) != 96 or not verify(device, signature, _PROOF + exchange_public_key):
+    device = proven_device(claim, exchange_public_key)
+    if device is None:
         raise PeerFault("not authenticated")
     return device
 
 
 async def _read_message(
-    reader: asyncio.StreamReader, seconds: float | None, at_the_end: str, longest: int = _MESSAGE
+    reader: asyncio.StreamReader, seconds: float | None, at_the_end: str, longest: int = LONGEST
 ) -> bytes:
     try:
         async with asyncio.timeout(seconds):

@@ -1,69 +1,90 @@
-"""The state of a protocol as bytes: the object itself, without its driver, pickled; read back with care.
+"""What a device writes to its disk so that its protocol goes on after a restart, and how it is read back.
 
-Protocols are plain objects of plain data, so nothing needs to be written for each. Reading admits classes of hunet and
-of the protocol's own package, and plain containers, and nothing else: a file that somebody put there cannot run
-programs.
+The state is in parts, each a fact of the store: that of the driver (``state driver``), and those of the protocol's
+classes (``hunet.protocols.state``), as canonical CBOR. A part that is damaged, or of a version that is not understood,
+is lost, and said to be; the others are used. States of earlier versions, which were pickles, are left aside.
 """
 
 from __future__ import annotations
 
-import copyreg
-import io
-import pickle
+import logging
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import msgspec
 
+from hunet.model import MessageSet, Node
+from hunet.node import wire
+from hunet.protocols.contract import Data
+from hunet.protocols.state import part_names, parts_of, plain, typed
+
+if TYPE_CHECKING:
+    from hunet.node.store import Store
     from hunet.protocols.contract import Protocol
 
-_CONTAINERS = {
-    "builtins": {"set", "frozenset", "bytearray", "complex", "range", "slice"},
-    "collections": {"deque", "Counter", "OrderedDict", "defaultdict"},
-    "array": {"array", "_array_reconstructor"},
-    "random": {"Random"},
-    "copyreg": {"_reconstructor", "__newobj__"},
-    "msgspec._core": {"rebuild"},
-}
+_log = logging.getLogger("hunet.node")
+
+_DRIVER = "driver"
+_VERSION = 1
 
 
-def write_state(state: Any, outside: Mapping[str, Any]) -> bytes:
-    """The bytes of a state; objects ``outside`` of it are written as their names."""
-    file = io.BytesIO()
-    _Writer(file, outside).dump(state)
-    return file.getvalue()
+class DriverState(msgspec.Struct, frozen=True):
+    """What a driver keeps beside the protocol."""
+
+    now: float = 0.0
+    next: int = 0
+    """How many messages had a number."""
+    held: MessageSet = 0
+    more: dict[int, int] = msgspec.field(default_factory=dict)
+    """The messages that were held, and of those with several copies how many more than one; also while under way."""
+    timers: tuple[tuple[str, float], ...] = ()
+    contacts: tuple[tuple[Node, bool, Data | None], ...] = ()
+    """Those that lasted: the peer, whether it was settled, and the packet that was under way."""
 
 
-def read_state(data: bytes, outside: Mapping[str, Any], kind: type[Protocol]) -> Any:
-    """The state that :func:`write_state` wrote, for a protocol; a pickle can fail in any way, so any error may come."""
-    return _Reader(io.BytesIO(data), outside, kind).load()
+class SavedState:
+    """A state as it was read: the driver's part, those of the protocol as plain data, and which are lost."""
+
+    def __init__(self, driver: DriverState, parts: dict[str, Any], lost: set[str]) -> None:
+        self.driver, self.parts, self.lost = driver, parts, lost
+
+    def lose(self, part: str, why: object) -> None:
+        """Do without a part."""
+        _log.warning("the part '%s' of the saved state is lost: %s; the rest is used", part, why)
+        self.parts.pop(part, None)
+        self.lost.add(part)
 
 
-class _Writer(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, outside: Mapping[str, Any]) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._names = {id(thing): name for name, thing in outside.items()}
-
-    def persistent_id(self, obj: Any) -> str | None:
-        return self._names.get(id(obj))
-
-    def reducer_override(self, obj: Any) -> Any:
-        # A class in Python that derives from a compiled one has fields of its own, which the other does not write.
-        if hasattr(type(obj), "__mypyc_attrs__") and getattr(obj, "__dict__", None):
-            return copyreg.__newobj__, (type(obj),), {**obj.__getstate__(), **vars(obj)}  # type: ignore[attr-defined]
-        return NotImplemented
+def write_state(store: Store, label: str, driver: DriverState, protocol: Protocol) -> None:
+    """Write the state of a protocol and its driver; it is on the disk when the store is committed."""
+    store.set_fact("protocol", label.encode())
+    for name, part in {_DRIVER: [_VERSION, plain(driver, DriverState)], **parts_of(protocol)}.items():
+        store.set_fact(f"state {name}", wire.encode(part))
 
 
-class _Reader(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, outside: Mapping[str, Any], kind: type[Protocol]) -> None:
-        super().__init__(file)
-        self._outside = outside
-        self._homes = {"hunet", kind.__module__.partition(".")[0]}
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.partition(".")[0] not in self._homes and name not in _CONTAINERS.get(module, ()):
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in a protocol")
-        return super().find_class(module, name)
-
-    def persistent_load(self, pid: Any) -> Any:
-        return self._outside[pid]
+def read_state(store: Store, label: str, kind: type[Protocol]) -> SavedState | None:
+    """The state that was written under this label; None if there is none that can be used."""
+    if store.fact("state") is not None:
+        _log.warning(
+            "the state of the protocol was written by an earlier version of hunet and is left aside: what the device "
+            "had learnt is lost, its keys and messages are kept"
+        )
+        store.set_fact("state", None)
+    written = store.fact("protocol")
+    if written is None or store.fact(f"state {_DRIVER}") is None:
+        return None
+    if written != label.encode():
+        _log.warning("the saved state is of %s; starting afresh", written.decode(errors="replace"))
+        return None
+    saved = SavedState(DriverState(), {}, set())
+    for name in (_DRIVER, *part_names(kind)):
+        try:
+            part = wire.decode(store.fact(f"state {name}") or b"")
+            if name == _DRIVER:
+                if part[0] != _VERSION:
+                    raise ValueError(f"it is of version {part[0]}, and version {_VERSION} is understood")
+                saved.driver = typed(part[1], DriverState)
+            else:
+                saved.parts[name] = part
+        except Exception as error:  # what is damaged can be anything
+            saved.lose(name, error)
+    return saved

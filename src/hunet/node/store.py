@@ -11,7 +11,8 @@ asks for one. A header stays until its message is out of date, also when the con
 device from taking the message again.
 
 A file that SQLite cannot read any more is set aside under another name, and what can still be read is copied into a
-new one (:func:`open_store`). A full disk is an :class:`~hunet.model.OutputError`, and leaves what was there.
+new one (:func:`open_store`). A full disk is an :class:`~hunet.model.OutputError`, and leaves what was there. The file
+``reserve`` is given up when there is no room to open the store.
 """
 
 from __future__ import annotations
@@ -20,18 +21,22 @@ import sqlite3
 import time
 import zlib
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model import OutputError
+from hunet.node.folder import make_private
+from hunet.node.vault import connect, database_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 _VERSION = 1
+_RESERVE = 256 << 10
 _TABLES = {
     "facts": "name TEXT PRIMARY KEY, value BLOB",
     "devices": "number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL",
+    "authors": "number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL",
     "messages": (
         "number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, topic TEXT NOT NULL, author INTEGER NOT NULL, "
         "created REAL NOT NULL, ttl REAL NOT NULL, size INTEGER NOT NULL, giver INTEGER NOT NULL"
@@ -42,19 +47,42 @@ _TABLES = {
         "number INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER UNIQUE NOT NULL, topic TEXT NOT NULL, "
         "hops INTEGER NOT NULL, at REAL NOT NULL, taken INTEGER NOT NULL DEFAULT 0"
     ),
-    "receipts": (
-        "number INTEGER PRIMARY KEY AUTOINCREMENT, publication TEXT NOT NULL, subscriber TEXT NOT NULL, "
-        "expires REAL NOT NULL, signature BLOB NOT NULL, UNIQUE (publication, subscriber)"
+    "sealed_receipts": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, publication TEXT NOT NULL, sealed BLOB UNIQUE NOT NULL, "
+        "expires REAL NOT NULL"
+    ),
+    "receivers": (
+        "publication TEXT NOT NULL, token BLOB NOT NULL, expires REAL NOT NULL, PRIMARY KEY (publication, token)"
     ),
     "encounters": "number INTEGER PRIMARY KEY, device TEXT NOT NULL, began REAL NOT NULL, ended REAL",
     "signals": "encounter INTEGER PRIMARY KEY, radio TEXT NOT NULL, weakest INTEGER, strongest INTEGER",
     "counters": "name TEXT PRIMARY KEY, value INTEGER NOT NULL",
+    "prekeys": "public BLOB PRIMARY KEY, private BLOB NOT NULL, since REAL NOT NULL, until REAL NOT NULL",
+    "announcements": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT UNIQUE NOT NULL, since REAL NOT NULL, "
+        "until REAL NOT NULL, giver TEXT NOT NULL, encoded BLOB UNIQUE NOT NULL"
+    ),
+    "letters": (
+        "number INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, own INTEGER NOT NULL, id BLOB NOT NULL, "
+        "clock INTEGER NOT NULL, sent REAL NOT NULL, at REAL NOT NULL, expires REAL NOT NULL, kind TEXT NOT NULL, "
+        "content BLOB NOT NULL, publication TEXT, arrived REAL, done INTEGER NOT NULL DEFAULT 0, "
+        "UNIQUE (device, own, id)"
+    ),
+    "carriers": "publication TEXT NOT NULL, device TEXT NOT NULL, UNIQUE (publication, device)",
+    "group_keys": (
+        "name TEXT NOT NULL, epoch INTEGER NOT NULL, key BLOB UNIQUE NOT NULL, until REAL, UNIQUE (name, epoch, key)"
+    ),
+    "group_members": "name TEXT NOT NULL, device TEXT NOT NULL, removed INTEGER NOT NULL, UNIQUE (name, device)",
 }
 _ENCOUNTERS = (
     "SELECT device, began, ended, coalesce(radio, 'ip'), weakest, strongest "
     "FROM encounters LEFT JOIN signals ON encounter = number"
 )
-_INDICES = ("CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",)
+_INDICES = (
+    "CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",
+    "CREATE INDEX IF NOT EXISTS on_topic ON deliveries (topic, number)",
+    "CREATE INDEX IF NOT EXISTS receipts_of ON sealed_receipts (publication)",
+)
 
 
 class Header(NamedTuple):
@@ -96,11 +124,21 @@ class Encounter(NamedTuple):
 class Store:
     """One device's memory. Writing collects in a transaction; :meth:`commit` ends it."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+    def __init__(self, path: Path | None = None, key: bytes | None = None) -> None:
+        self.path, self._key = path, key
+        self._errors = database_errors(key)
         self._name = "the store in memory" if path is None else str(path)
+        if path is not None:
+            make_private(path)
+        self._sqlite = connect(":memory:" if path is None else path, key)
+        try:
+            self._prepare()
+        except OutputError:
+            self._sqlite.close()
+            raise
+
+    def _prepare(self) -> None:
         with self._clear_errors():
-            self._sqlite = sqlite3.connect(":memory:" if path is None else path, isolation_level=None)
             self._sqlite.execute("PRAGMA journal_mode = WAL")
             self._sqlite.execute("PRAGMA synchronous = FULL")
             self._sqlite.execute("PRAGMA secure_delete = OFF")
@@ -116,6 +154,9 @@ class Store:
                 f"{self._name}: is of version {version.decode()} of the store; this hunet reads {_VERSION}"
             )
         self.commit()
+        row = self._row("SELECT max(taken) FROM deliveries")
+        self.takes: int = row[0] or 0 if row else 0
+        """Takes are numbered too, so that each follower of a topic knows what was taken before it began."""
 
     def abandon(self) -> None:
         """Let go of the file as it is."""
@@ -170,8 +211,16 @@ class Store:
         return list(self._rows("SELECT number, name FROM devices ORDER BY number"))
 
     def add_device(self, number: int, name: str) -> None:
-        """Number a device for good."""
-        self._write("INSERT OR IGNORE INTO devices VALUES (?, ?)", number, name)
+        """Number a device; another one that had the number is forgotten."""
+        self._write("INSERT OR REPLACE INTO devices VALUES (?, ?)", number, name)
+
+    def authors(self) -> list[tuple[int, str]]:
+        """Every author who has a number and is no device with one, in order."""
+        return list(self._rows("SELECT number, name FROM authors ORDER BY number"))
+
+    def add_author(self, number: int, name: str) -> None:
+        """Number an author, until the last message by it is forgotten."""
+        self._write("INSERT OR IGNORE INTO authors VALUES (?, ?)", number, name)
 
     # Messages -------------------------------------------------------------------------------------------------------
 
@@ -192,9 +241,9 @@ class Store:
         row = self._row("SELECT content, checksum FROM contents WHERE number = ?", number)
         return bytes(row[0]) if row is not None and zlib.crc32(row[0]) == row[1] else None
 
-    def kept(self, since: int = 0) -> Iterator[int]:
-        """The numbers, from one on, of the messages whose contents are here."""
-        return (row[0] for row in self._rows("SELECT number FROM contents WHERE number >= ? ORDER BY number", since))
+    def kept(self) -> Iterator[int]:
+        """The numbers of the messages whose contents are here."""
+        return (row[0] for row in self._rows("SELECT number FROM contents ORDER BY number"))
 
     def drop_content(self, number: int) -> None:
         """Let go of a content, unless the application is still to get it."""
@@ -204,15 +253,17 @@ class Store:
             number,
         )
 
-    def forget_before(self, time: float) -> None:
-        """Forget what was out of date by a time, but for deliveries that nobody has taken."""
+    def forget_before(self, time: float, but_by: int = -1) -> None:
+        """Forget what was out of date by a time, but for deliveries that nobody has taken, and for an author's."""
         stale = (
-            "SELECT number FROM messages WHERE created + ttl < ? AND NOT EXISTS "
+            "SELECT number FROM messages WHERE created + ttl < ? AND giver <> ? AND NOT EXISTS "
             "(SELECT 1 FROM deliveries WHERE message = messages.number AND NOT taken)"
         )
         for table, column in (("contents", "number"), ("deliveries", "message"), ("messages", "number")):
-            self._write(f"DELETE FROM {table} WHERE {column} IN ({stale})", time)
-        self._write("DELETE FROM receipts WHERE expires < ?", time)
+            self._write(f"DELETE FROM {table} WHERE {column} IN ({stale})", time, but_by)
+        for table in ("sealed_receipts", "receivers"):
+            self._write(f"DELETE FROM {table} WHERE expires < ?", time)
+        self._write("DELETE FROM authors WHERE number NOT IN (SELECT author FROM messages)")
 
     # Subscriptions and deliveries -----------------------------------------------------------------------------------
 
@@ -240,6 +291,19 @@ class Store:
         sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE NOT taken AND number > ? ORDER BY number"
         return map(Pending._make, self._rows(sql, after))
 
+    def many_waiting(self) -> int:
+        """How many these are."""
+        row = self._row("SELECT count(*) FROM deliveries WHERE NOT taken")
+        return int(row[0]) if row else 0
+
+    def next_deliveries(self, after: int, since: int, topic: str | None, most: int) -> list[Pending]:
+        """Deliveries after a number, on one topic or on all, that nobody had taken by the take number ``since``."""
+        sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE number > ? AND (NOT taken OR taken > ?)"
+        given: tuple[object, ...] = (after, since)
+        if topic is not None:
+            sql, given = f"{sql} AND topic = ?", (*given, topic)
+        return [Pending._make(row) for row in self._rows(f"{sql} ORDER BY number LIMIT ?", *given, most)]
+
     def deliveries(self, above: int, below: int, most: int, newest: bool = False) -> list[tuple[Pending, bool]]:
         """Deliveries with numbers between these whose contents are here, and whether each was taken."""
         sql = (
@@ -253,6 +317,13 @@ class Store:
         row = self._row("SELECT max(number) FROM deliveries")
         return int(row[0]) if row and row[0] is not None else 0
 
+    def forget_deliveries_of(self, author: int) -> list[int]:
+        """What an author wrote was never delivered; the messages that nobody had taken."""
+        of = "message IN (SELECT number FROM messages WHERE author = ?)"
+        waiting = [row[0] for row in self._rows(f"SELECT message FROM deliveries WHERE NOT taken AND {of}", author)]
+        self._write(f"DELETE FROM deliveries WHERE {of}", author)
+        return waiting
+
     def is_waiting(self, message: int) -> bool:
         """Whether the application is still to take a message."""
         return self._row("SELECT 1 FROM deliveries WHERE message = ? AND NOT taken", message) is not None
@@ -262,29 +333,57 @@ class Store:
         row = self._row("SELECT message FROM deliveries WHERE number = ? AND NOT taken", number)
         if row is None:
             return None
-        self._write("UPDATE deliveries SET taken = 1 WHERE number = ?", number)
+        self._write("UPDATE deliveries SET taken = ? WHERE number = ?", self.takes + 1, number)
+        self.takes += 1
         return int(row[0])
+
+    def taken(self) -> set[int]:
+        """The messages that were taken and are remembered."""
+        return {row[0] for row in self._rows("SELECT message FROM deliveries WHERE taken")}
+
+    def give_up(self, message: int) -> None:
+        """There is no room for a message any more: the application does not get it."""
+        self._write("UPDATE deliveries SET taken = ? WHERE message = ?", self.takes + 1, message)
+        self.takes += 1
+        self.drop_content(message)
 
     # Receipts -------------------------------------------------------------------------------------------------------
 
-    def add_receipt(self, publication: str, subscriber: str, expires: float, signature: bytes, most: int) -> bool:
+    def add_receipt(self, publication: str, sealed: bytes, expires: float, most: int) -> bool:
         """Keep a receipt, if it is new and there are fewer than ``most`` of this publication."""
         done = self._write(
-            "INSERT OR IGNORE INTO receipts (publication, subscriber, expires, signature) SELECT ?1, ?2, ?3, ?4 "
-            "WHERE (SELECT count(*) FROM receipts WHERE publication = ?1) < ?5",
+            "INSERT OR IGNORE INTO sealed_receipts (publication, sealed, expires) SELECT ?1, ?2, ?3 "
+            "WHERE (SELECT count(*) FROM sealed_receipts WHERE publication = ?1) < ?4",
             publication,
-            subscriber,
+            sealed,
             expires,
-            signature,
             most,
         )
         return done.rowcount > 0
 
-    def receipts(self, after: int, now: float, most: int) -> list[tuple[int, str, str, float, bytes]]:
-        """Receipts that came after one, in order: number, publication, subscriber, expiry, signature."""
+    def trim_receipts(self, most: int) -> None:
+        """Keep so many receipts at most: the latest of the publication that has most of them go."""
+        row = self._row("SELECT count(*) FROM sealed_receipts")
+        excess = row[0] - most if row else 0
+        while excess > 0:
+            row = self._row(
+                "SELECT publication, count(*) FROM sealed_receipts GROUP BY publication ORDER BY 2 DESC, 1 LIMIT 1"
+            )
+            assert row is not None
+            gone = min(excess, max(1, row[1] // 2))
+            self._write(
+                "DELETE FROM sealed_receipts WHERE number IN "
+                "(SELECT number FROM sealed_receipts WHERE publication = ? ORDER BY number DESC LIMIT ?)",
+                row[0],
+                gone,
+            )
+            excess -= gone
+
+    def receipts(self, after: int, now: float, most: int) -> list[tuple[int, str, bytes]]:
+        """Receipts that came after one, in order: number, publication, what is sealed."""
         return list(
             self._rows(
-                "SELECT number, publication, subscriber, expires, signature FROM receipts "
+                "SELECT number, publication, sealed FROM sealed_receipts "
                 "WHERE number > ? AND expires >= ? ORDER BY number LIMIT ?",
                 after,
                 now,
@@ -292,9 +391,17 @@ class Store:
             )
         )
 
+    def add_receiver(self, publication: str, token: bytes, expires: float) -> None:
+        """Somebody has got a publication of this device."""
+        self._write("INSERT OR IGNORE INTO receivers VALUES (?, ?, ?)", publication, token, expires)
+
     def subscribers_of(self, publication: str) -> int:
-        """How many receipts there are of a publication."""
-        row = self._row("SELECT count(*) FROM receipts WHERE publication = ?", publication)
+        """How many are known to have a publication: of an own one those who said so, of others' the receipts."""
+        row = self._row(
+            "SELECT (SELECT count(*) FROM receivers WHERE publication = ?1) + "
+            "(SELECT count(*) FROM sealed_receipts WHERE publication = ?1)",
+            publication,
+        )
         return int(row[0]) if row else 0
 
     # Encounters -----------------------------------------------------------------------------------------------------
@@ -342,6 +449,25 @@ class Store:
         pages, size = self._row("PRAGMA page_count"), self._row("PRAGMA page_size")
         return int(pages[0]) * int(size[0]) if pages and size else 0
 
+    def execute(self, sql: str, *values: object) -> int:
+        """Write to a table that another module looks after; how many rows it concerned."""
+        return self._write(sql, *values).rowcount
+
+    def select(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """Read from one."""
+        return list(self._rows(sql, *values))
+
+    def erase(self, sql: str, *values: object) -> None:
+        """Delete secrets: on the disk when this returns, and overwritten there, in the write-ahead log too."""
+        with self._clear_errors():
+            self.commit()
+            self._sqlite.execute("PRAGMA secure_delete = ON")
+            try:
+                self._sqlite.execute(sql, values)
+                self._sqlite.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                self._sqlite.execute("PRAGMA secure_delete = OFF")
+
     def _write(self, sql: str, *values: object) -> sqlite3.Cursor:
         with self._clear_errors():
             if not self._sqlite.in_transaction:
@@ -361,10 +487,10 @@ class Store:
     def _clear_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except self._errors as error:
             if _is_damage(error):
                 if self.path is not None:
-                    _mark(self.path).touch()
+                    make_private(_mark(self.path))
                 raise DamagedError(self._name, error) from None
             self.rollback()
             said = str(error)
@@ -385,24 +511,24 @@ def _mark(path: Path) -> Path:
     return path.with_name(path.name + ".damaged")
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
     codes = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
-def open_store(path: Path) -> tuple[Store, str]:
+def open_store(path: Path, key: bytes | None = None) -> tuple[Store, str]:
     """The store in a file, and what there is to say: if the file was damaged, what was salvaged and what was lost."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     mark = _mark(path)
     if not mark.exists():
         with suppress(DamagedError):
-            return Store(path), ""
+            return _open(path, key), ""
     aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     for ending in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
-    store = Store(path)
-    saved, lost = _salvage(aside, store)
+    store = Store(path, key)
+    saved, lost = _salvage(aside, store, key)
     mark.unlink()
     problem = (
         f"{path}: was damaged; {saved} rows were salvaged, tables not wholly readable: {', '.join(lost) or 'none'}"
@@ -410,20 +536,39 @@ def open_store(path: Path) -> tuple[Store, str]:
     return store, f"{problem}; the old file is kept as {aside.name}"
 
 
-def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
+def _open(path: Path, key: bytes | None) -> Store:
+    """The store in a file. To open one takes some room, which a reserve gives back if the disk is full."""
+    reserve = path.with_name("reserve")
+    try:
+        store = Store(path, key)
+    except DamagedError:
+        raise
+    except OutputError:
+        if not reserve.exists():
+            raise
+        reserve.unlink()
+        return Store(path, key)
+    with suppress(OSError):
+        if not reserve.exists():
+            reserve.touch(mode=0o600)
+            reserve.write_bytes(bytes(_RESERVE))
+    return store
+
+
+def _salvage(old: Path, new: Store, key: bytes | None = None) -> tuple[int, list[str]]:
     """Copy what can be read, from both ends of each table."""
     saved, lost = 0, []
     try:
-        source = sqlite3.connect(old)
-    except sqlite3.Error:
+        source = connect(old, key)
+    except database_errors(key):
         return 0, list(_TABLES)
     with closing(source):
-        with suppress(sqlite3.Error):
+        with suppress(*database_errors(key)):
             source.execute("PRAGMA writable_schema = ON")  # or SQLite reads nothing of a file that was cut off
         for table in _TABLES:
-            whole, rows = _readable(source, table)
+            whole, rows = _readable(source, table, database_errors(key))
             for row in rows:
-                with suppress(sqlite3.Error, OutputError):
+                with suppress(OutputError):
                     new._write(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
                     saved += 1
             if not whole:
@@ -432,10 +577,12 @@ def _salvage(old: Path, new: Store) -> tuple[int, list[str]]:
     return saved, lost
 
 
-def _readable(source: sqlite3.Connection, table: str) -> tuple[bool, list[tuple]]:  # type: ignore[type-arg]
+def _readable(
+    source: sqlite3.Connection, table: str, errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+) -> tuple[bool, list[tuple]]:  # type: ignore[type-arg]
     rows: dict[int, tuple] = {}  # type: ignore[type-arg]
     for order in ("ASC", "DESC"):
-        with suppress(sqlite3.Error):
+        with suppress(*errors):
             for rowid, *row in source.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid {order}"):
                 if rowid in rows:
                     break

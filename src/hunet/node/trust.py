@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,9 +37,13 @@ from hunet.model import ConfigurationError, InputError
 from hunet.model.files import file_in_place
 from hunet.node.identity import device_key
 
+if TYPE_CHECKING:
+    from hunet.node.vault import Vault
+
 _SHORT = 8  # letters of a device's name that are shown in place of a petname: 40 bits
 _STRANGERS = 1000
 _LONGEST_NAME = 64
+_DAY = 86400.0
 
 
 class Acquaintance(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,19 +54,26 @@ class Acquaintance(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str = ""
     """What the owner of this device calls it."""
     blocked: bool = False
+    verified: bool = False
+    """Whether the owner has compared safety numbers."""
 
     @property
     def stranger(self) -> bool:
         """Whether nothing would be lost by forgetting it."""
-        return not self.name and not self.blocked
+        return not self.name and not self.blocked and not self.verified
 
 
 class AddressBook:
     """The devices that were met, named or blocked, kept in a file."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known = _read(path)
+    def __init__(self, path: Path, vault: Vault | None = None) -> None:
+        self._path, self._vault = path, vault
+        self._known = _read(path, vault)
+
+    def move(self, path: Path, vault: Vault | None) -> None:
+        """Write it to another file, or encrypt it."""
+        self._path, self._vault = path, vault
+        self._write()
 
     def saw(self, device: str, now: float) -> bool:
         """Notes a meeting; whether the device was known before."""
@@ -89,8 +101,19 @@ class AddressBook:
         about = self._known.get(device)
         return about.name if about is not None and about.name else f"{device[:_SHORT]}…"
 
+    def knows(self, device: str, now: float) -> bool:
+        """Whether a device was given a name, or met on an earlier day."""
+        about = self._known.get(device)
+        return about is not None and (bool(about.name) or 0 < about.first_seen < now - _DAY)
+
+    def named(self, device: str) -> bool:
+        """Whether the owner of this device has given it a name."""
+        about = self._known.get(device)
+        return about is not None and bool(about.name)
+
     def find(self, word: str) -> str:
         """The device that a petname, a key, or the beginning of a key (6 letters or more) stands for."""
+        word = word.removeprefix("hunet:")  # as it stands in a QR code
         if _is_device(word):
             return word
         found = [device for device, about in self._known.items() if about.name and _sounds(about.name) == _sounds(word)]
@@ -110,6 +133,10 @@ class AddressBook:
     def unblock(self, device: str) -> None:
         """Takes :meth:`block` back."""
         self._set(device, msgspec.structs.replace(self._about(device), blocked=False))
+
+    def verify(self, device: str, same: bool) -> None:
+        """Notes whether safety numbers were compared, and were the same."""
+        self._set(device, msgspec.structs.replace(self._about(device), verified=same))
 
     def blocked(self, device: str) -> bool:
         """Whether this device is not welcome."""
@@ -138,18 +165,20 @@ class AddressBook:
         self._write()
 
     def _write(self) -> None:
+        content = msgspec.json.format(msgspec.json.encode(self._known), indent=1)
         with file_in_place(self._path, mode=0o600) as partial:
-            partial.write_bytes(msgspec.json.format(msgspec.json.encode(self._known), indent=1))
+            partial.write_bytes(self._vault.seal(content) if self._vault else content)
 
 
-def _read(path: Path) -> dict[str, Acquaintance]:
+def _read(path: Path, vault: Vault | None) -> dict[str, Acquaintance]:
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=dict[str, Acquaintance])
+        content = path.read_bytes()
+        known = msgspec.json.decode(vault.unseal(content) if vault else content, type=dict[str, Acquaintance])
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise InputError(path, f"is not a list of people: {error}; repair it, or move it away") from None
     for device in known:
         if not _is_device(device):

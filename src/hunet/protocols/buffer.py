@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hunet.model import Message, MessageSet, members
 
@@ -47,6 +47,14 @@ RANKINGS: dict[Eviction, Ranking] = {"oldest": _by_creation, "first-in": _by_arr
 
 class Buffer:
     """The messages that a device holds, as a set of the driver's catalogue; ``capacity`` None is unlimited."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_held": MessageSet,
+        "_many": int,
+        "_arrivals": int,
+        "_heap": list[tuple[float, int]],
+        "_ranks": dict[int, float],
+    }
 
     def __init__(self, driver: Driver, capacity: int | None = None, rank: Ranking = RANKINGS["oldest"]) -> None:
         self.capacity = capacity
@@ -132,3 +140,7 @@ class Buffer:
             self._many -= 1
             self._ranks.pop(message.number, None)
             self._driver.removed(message, reason)
+
+    def restored(self) -> None:
+        """Tell the driver what is held after a restart."""
+        self._driver.stored(self._held)

@@ -6,6 +6,7 @@ method names are taken: a protocol that has a method ``settled`` is told when li
 | capability | method | who looks for it |
 |---|---|---|
 | `Prepares` | `prepare` (of the class) | simulations, before they make the devices |
+| `PreparesLive` | `prepare_live` (of the class) | live nodes, before they start |
 | `Trains` | `phase` | simulations with a training phase |
 | `Settles` | `settled` | all drivers |
 | `OutOfBand` | `receive_out_of_band` | drivers whose protocol calls `send_out_of_band` |
@@ -41,6 +42,7 @@ __all__ = [
     "OutOfBand",
     "OutOfBandDriver",
     "Prepares",
+    "PreparesLive",
     "RepeatingDriver",
     "Repeats",
     "Settles",
@@ -84,6 +86,19 @@ class Prepares(StructuralType):
         A simulation asks once, before it makes the devices; a live node has no trace and never does. The name of a run
         has the parameters as they were asked for, and beside them, as ``prepared``, what has changed; what is too long
         for a name stands there by its hash.
+        """
+        ...
+
+
+@runtime_checkable
+class PreparesLive(StructuralType):
+    """Needs other settings on a live node, which has nobody who knows the whole trace, or cannot run there at all."""
+
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:
+        """The parameters for a node that has ``storage`` bytes.
+
+        Raise ``ConfigurationError``, with the remedy, for those with which devices cannot deliver by themselves.
         """
         ...
 

@@ -51,6 +51,15 @@ class Carrier(Protocol):
     tells_interests: ClassVar[bool] = True
     """Whether neighbours learn this device's topics."""
 
+    saved: ClassVar[dict[str, Any]] = {
+        "buffer": Buffer,
+        "seen": MessageSet,
+        "delivered": MessageSet,
+        "hops": array,
+        "known": dict[Node, MessageSet],
+        "interests": dict[Node, tuple[Topic, ...]],
+    }
+
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.buffer = Buffer(driver, parameters.buffer, RANKINGS[parameters.evict])

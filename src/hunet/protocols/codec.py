@@ -1,4 +1,4 @@
-"""Packets as plain data: what an event log holds and what goes over a real wire.
+"""Packets as plain data: what an event log holds. What devices send each other is in ``packet_bytes``.
 
 Inside, messages and nodes are a driver's own numbers; outside they are ids and names. Which fields hold them, also
 inside tuples, dictionaries and records, is read from the annotations of the packet's class (``MessageSet``, ``Node``,
@@ -22,36 +22,23 @@ True
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
-from typing import Protocol as StructuralType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import msgspec
 
-from hunet.model import Catalogue, ConfigurationError, Message, MessageSet, members
-from hunet.protocols.contract import Packet
+from hunet.model import Catalogue, ConfigurationError, members
+from hunet.protocols.forms import MOST_HOPS, fields_of
+from hunet.protocols.packets import Packet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-_FARTHEST = 10_000
-"""What stands per message, such as the hops behind it, counts up to here: more would not fit everywhere."""
 
-
-class Ids(StructuralType):
-    """Whoever knows messages by their ids: a catalogue, or a driver that hears of messages for the first time."""
-
-    def by_id(self, message_id: str, /) -> Message | None:
-        """The message with this id; None if the reader cannot make anything of it."""
-        ...
-
-
-def encode(
-    packet: Packet, messages: Catalogue, names: Sequence[str] | Mapping[int, str], unsaid: MessageSet = 0
-) -> dict[str, Any]:
-    """A packet as plain data, with ids and names instead of numbers; ``unsaid`` messages are left out of its sets."""
+def encode(packet: Packet, messages: Catalogue, names: Sequence[str] | Mapping[int, str]) -> dict[str, Any]:
+    """A packet as plain data, with ids and names instead of numbers."""
     said: dict[str, Callable[[Any], Any]] = {
-        "messages": lambda value: [messages[number].id for number in members(value & ~unsaid)],
-        "per message": lambda value: [min(each, _FARTHEST) for each in value],
+        "messages": lambda value: [messages[number].id for number in members(value)],
+        "per message": lambda value: [min(each, MOST_HOPS) for each in value],
         "node": lambda value: names[value],
         "nodes": lambda value: [names[node] for node in members(value)],
     }
@@ -68,22 +55,18 @@ def encode(
             return [outside(each, part) for each, part in zip(value, _parts(inner, len(value)), strict=True)]
         return msgspec.to_builtins(value)
 
-    plain: dict[str, Any] = {"kind": _kind(type(packet))}
-    for field, hint in _fields(type(packet)).items():
+    plain: dict[str, Any] = {"kind": kind_of(type(packet))}
+    for field, hint in fields_of(type(packet)).items():
         plain[field] = outside(getattr(packet, field), hint)
     return plain
 
 
-def decode(
-    plain: Mapping[str, Any], messages: Ids, numbers: Mapping[str, int], without: frozenset[str] = frozenset()
-) -> Packet:
-    """The packet that :func:`encode` made plain; ids that the reader wants nothing to do with are left out."""
+def decode(plain: Mapping[str, Any], messages: Catalogue, numbers: Mapping[str, int]) -> Packet:
+    """The packet that :func:`encode` made plain."""
 
     def listed(ids: Any) -> Iterator[tuple[int, int]]:
         for place, each in enumerate(ids):
-            message = None if each in without else messages.by_id(each)
-            if message is not None:
-                yield message.number, place
+            yield messages.by_id(each).number, place
 
     read: dict[str, Callable[[Any], Any]] = {
         "messages": lambda value: _together(number for number, _ in listed(value)),
@@ -104,10 +87,10 @@ def decode(
             return tuple(inside(each, part) for each, part in zip(value, _parts(inner, len(value)), strict=True))
         return msgspec.convert(value, hint)
 
-    if plain["kind"] not in _kinds():
-        _kinds.cache_clear()  # its class may have been imported since
-    kind = _kinds()[plain["kind"]]
-    return kind(**{field: inside(plain[field], hint) for field, hint in _fields(kind).items()})
+    if plain["kind"] not in kinds():
+        kinds.cache_clear()  # its class may have been imported since
+    kind = kinds()[plain["kind"]]
+    return kind(**{field: inside(plain[field], hint) for field, hint in fields_of(kind).items()})
 
 
 def _together(numbers: Iterable[int]) -> int:
@@ -119,14 +102,8 @@ def _together(numbers: Iterable[int]) -> int:
 
 def _in_order(values: Any, listed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """What stands per message, in the order of the reader's numbers: highest first."""
-    checked = msgspec.convert(values, tuple[Annotated[int, msgspec.Meta(ge=0, le=_FARTHEST)], ...])
+    checked = msgspec.convert(values, tuple[Annotated[int, msgspec.Meta(ge=0, le=MOST_HOPS)], ...])
     return tuple(checked[place] for _, place in sorted(listed, reverse=True))
-
-
-@cache
-def _fields(kind: type[Any]) -> dict[str, Any]:
-    """The type of each field."""
-    return get_type_hints(kind, include_extras=True)
 
 
 @cache
@@ -135,7 +112,7 @@ def _shape(hint: Any) -> tuple[str, tuple[Any, ...]]:
     if get_origin(hint) is Annotated:
         return next((mark for mark in get_args(hint)[1:] if isinstance(mark, str)), ""), ()
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        fields = {name: _fields(hint)[name] for name in hint.__struct_fields__}
+        fields = {name: fields_of(hint)[name] for name in hint.__struct_fields__}
         return ("record", tuple(fields.items())) if any(map(_holds_numbers, fields.values())) else ("", ())
     inner = get_args(hint) if get_origin(hint) in (tuple, dict) else ()
     return "", inner if any(map(_holds_numbers, inner)) else ()
@@ -151,7 +128,7 @@ def _parts(inner: tuple[Any, ...], many: int) -> tuple[Any, ...]:
 
 
 @cache
-def _kind(packet: type[Packet]) -> str:
+def kind_of(packet: type[Packet]) -> str:
     """The kind of a class of packets."""
     package, *parts = packet.__module__.split(".")
     system = parts[1].replace("_", "-") if package == "hunet" and parts[0] == "systems" else package
@@ -159,18 +136,18 @@ def _kind(packet: type[Packet]) -> str:
 
 
 @cache
-def _kinds() -> dict[str, type[Packet]]:
+def kinds() -> dict[str, type[Packet]]:
     """All classes of packets by kind. Building it takes longer than decoding a packet, hence the cache."""
-    kinds: dict[str, type[Packet]] = {}
+    found: dict[str, type[Packet]] = {}
     classes = [Packet]
     for each in classes:
         classes.extend(each.__subclasses__())
-        other = kinds.setdefault(_kind(each), each)
+        other = found.setdefault(kind_of(each), each)
         # A class that is defined again, as in a notebook, takes the place of the earlier one.
         if (other.__module__, other.__qualname__) != (each.__module__, each.__qualname__):
             raise ConfigurationError(
-                f"two packets are of the kind '{_kind(each)}', one in {other.__module__} and one in "
+                f"two packets are of the kind '{kind_of(each)}', one in {other.__module__} and one in "
                 f"{each.__module__}: rename one of the classes"
             )
-        kinds[_kind(each)] = each
-    return kinds
+        found[kind_of(each)] = each
+    return found

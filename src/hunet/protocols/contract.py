@@ -119,6 +119,9 @@ class Protocol:
 
     Parameters: ClassVar[type[Parameters]] = Parameters
     """What can be set, with the paper's symbols and defaults."""
+    saved: ClassVar[dict[str, Any]] = {
+        "topics": set[Topic],
+    }
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         self.node = node

@@ -29,14 +29,15 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from hunet.model import MessageSet, Node, Parameters, PeerError, about, members, without
 from hunet.protocols.buffer import Buffer
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.capabilities import Experiment
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 
 if TYPE_CHECKING:
@@ -72,7 +73,11 @@ class Likelihoods(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return sum(ID_BYTES + (ID_BYTES + 4) * len(each.likelihoods) for each in self.vectors.values())
+        rows = [vector.likelihoods for vector in self.vectors.values()]
+        many, named = len(rows), len(set(self.vectors).union(*rows))
+        node, lengths = widths(named, 0).node, [len(row) for row in rows]
+        counts = count_size(many) + (many if named < 128 else sum(map(count_size, lengths)))
+        return KIND_BYTES + ids_size(named) + counts + many * (node + 8) + sum(lengths) * (node + 8)
 
 
 class Acknowledgements(Control, frozen=True, gc=False):
@@ -82,7 +87,12 @@ class Acknowledgements(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return ID_BYTES * sum(1 + each.bit_count() for each in self.got.values())
+        many, named = len(self.got), 0
+        for messages in self.got.values():
+            named |= messages
+        width = widths(many, named.bit_count())
+        tables = ids_size(many) + ids_size(named.bit_count())
+        return KIND_BYTES + tables + count_size(many) + many * (width.node + width.messages)
 
 
 class MaxProp(DestinationRouter):
@@ -90,12 +100,25 @@ class MaxProp(DestinationRouter):
 
     Parameters: ClassVar[type[Parameters]] = MaxPropParameters
 
+    saved: ClassVar[dict[str, Any]] = {
+        "likelihoods": dict[Node, float],
+        "vectors": dict[Node, Vector],
+        "got": dict[Node, MessageSet],
+        "contacts": int,
+        "carried": int,
+    }
+
     @classmethod
     def prepare(cls, parameters: MaxPropParameters, experiment: Experiment) -> MaxPropParameters:
         super().prepare(parameters, experiment)
         if parameters.buffer_bytes is None and experiment.storage is not None:
             return msgspec.structs.replace(parameters, buffer_bytes=experiment.storage)
         return parameters
+
+    @classmethod
+    def prepare_live(cls, parameters: MaxPropParameters, storage: int) -> MaxPropParameters:
+        super().prepare_live(parameters, storage)
+        return msgspec.structs.replace(parameters, buffer_bytes=parameters.buffer_bytes or storage)
 
     def __init__(self, node: Node, parameters: MaxPropParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -5,12 +5,15 @@ They are plain records, and what ``./run compile`` leaves as it is: packages of 
 
 from __future__ import annotations
 
+from functools import cache
+
 import msgspec
 
-from hunet.model import MessageSet, PerMessage, Topic, members
+from hunet.model import MessageSet, PerMessage, Topic
+from hunet.protocols.byte_streams import ID_BYTES, KIND_BYTES, ids_size, texts_size
+from hunet.protocols.forms import Layout
 
-ID_BYTES = 8
-"""What one message id costs in a control packet."""
+__all__ = ["ID_BYTES", "Carried", "Control", "Data", "Have", "Interests", "Packet", "Seen", "layout_of"]
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
@@ -22,8 +25,8 @@ class Control(Packet, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Bytes, for the metrics."""
-        raise NotImplementedError
+        """Bytes as they are sent; ``forms`` says what is counted. Where it is asked often, a class has its formula."""
+        return layout_of(type(self)).size(self)
 
 
 class Data(Packet, frozen=True, gc=False):
@@ -39,7 +42,7 @@ class Seen(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return ID_BYTES * self.messages.bit_count()
+        return KIND_BYTES + ids_size(self.messages.bit_count())
 
 
 class Have(Control, frozen=True, gc=False):
@@ -49,7 +52,7 @@ class Have(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return ID_BYTES * len(members(self.messages))
+        return KIND_BYTES + ids_size(self.messages.bit_count())
 
 
 class Interests(Control, frozen=True, gc=False):
@@ -59,10 +62,16 @@ class Interests(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return sum(len(topic.encode()) for topic in self.topics)
+        return KIND_BYTES + texts_size(self.topics)
 
 
 class Carried(Data, frozen=True, gc=False):
     """Messages with the number of transmissions behind each, this one included; highest number first."""
 
     hops: PerMessage
+
+
+@cache
+def layout_of(kind: type[Packet]) -> Layout:
+    """How the packets of a class are written."""
+    return Layout(kind, carries=issubclass(kind, Data))

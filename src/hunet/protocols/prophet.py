@@ -34,11 +34,12 @@ exchange their predictabilities again (its timer next_exchange), and The ONE's h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.capabilities import Demand
-from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
+from hunet.protocols.contract import Control, Driver, Packet
 from hunet.protocols.router import DestinationRouter, Directory, RouterParameters
 
 if TYPE_CHECKING:
@@ -86,13 +87,21 @@ class Predictabilities(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return (ID_BYTES + 4) * len(self.by_node)
+        many = len(self.by_node)
+        return KIND_BYTES + ids_size(many) + count_size(many) + many * (widths(many, 0).node + 8)
 
 
 class Prophet(DestinationRouter):
     """Copies go to those who are more likely to meet a subscriber."""
 
     Parameters: ClassVar[type[Parameters]] = ProphetParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "predictabilities": dict[Node, float],
+        "better": dict[Node, dict[Node, float]],
+        "_heard": dict[Node, tuple[float, dict[Node, float]]],
+        "_aged": float,
+    }
 
     def __init__(self, node: Node, parameters: RouterParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -208,6 +217,10 @@ class Prophet2(Prophet):
     """PRoPHETv2: meetings count less the sooner they come, and hearsay does not add up."""
 
     Parameters: ClassVar[type[Parameters]] = Prophet2Parameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "parted": dict[Node, float],
+    }
 
     def __init__(self, node: Node, parameters: RouterParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

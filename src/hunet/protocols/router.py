@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import msgspec
 
 from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, number_size, texts_size, widths
 from hunet.protocols.capabilities import Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Interests
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
 
 if TYPE_CHECKING:
     from random import Random
@@ -39,10 +40,6 @@ class Dropped(Control, frozen=True, gc=False):
 
     messages: MessageSet
 
-    @property
-    def size(self) -> int:
-        return ID_BYTES * self.messages.bit_count()
-
 
 class Router(Carrier):
     """A carrier that may take again what it has dropped."""
@@ -55,6 +52,12 @@ class Router(Carrier):
             raise ConfigurationError(
                 "again = at-once needs links with a rate, for without one devices would never stop: use next-contact"
             )
+        return parameters
+
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:  # noqa: ARG003
+        if parameters.again == "at-once":
+            raise ConfigurationError("again = at-once: links of a node have no rate; set next-contact or never")
         return parameters
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
@@ -142,7 +145,9 @@ class Directory(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return sum([ID_BYTES + len("".join(each.topics).encode()) for each in self.wants.values()])
+        many = len(self.wants)
+        said = sum([number_size(each.since[1]) + texts_size(each.topics) for each in self.wants.values()])
+        return KIND_BYTES + ids_size(many) + count_size(many) + many * (widths(many, 0).node + 8) + said
 
 
 class DestinationRouter(Router):
@@ -150,6 +155,11 @@ class DestinationRouter(Router):
 
     What a device wants travels with what is known of the ways to it. A newer word replaces an older one.
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "wants": dict[Node, Wants],
+        "wanting": dict[tuple[Topic, ...], NodeSet],
+    }
 
     def __init__(self, node: Node, parameters: RouterParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -186,7 +196,7 @@ class DestinationRouter(Router):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         self.encounter(peer, now)
-        *said, seen = self.greeting()  # what was seen comes last: it starts the exchange of messages
+        *said, seen = super().link_up(peer, now)  # what was seen comes last: it starts the exchange of messages
         return (*said, Directory(dict(self.wants)), *self.ways(now), seen)
 
     def encounter(self, peer: Node, now: float) -> None:

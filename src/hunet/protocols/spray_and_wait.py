@@ -17,7 +17,7 @@ slow link deliveries go before sprays.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Parameters, about, members, without
 from hunet.protocols.carrier import Carried
@@ -45,6 +45,11 @@ class SprayAndWait(QueueRouter):
     """Spread a fixed number of copies, then wait to meet the subscribers."""
 
     Parameters: ClassVar[type[Parameters]] = SprayAndWaitParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "tokens": dict[MessageSet, int],
+        "spraying": MessageSet,
+    }
 
     def __init__(self, node: Node, parameters: SprayAndWaitParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -76,13 +76,6 @@ class _Watched:
     def __class__(self) -> Any:
         return self._inner.__class__
 
-    def __reduce__(self) -> Any:
-        return _itself, (self._inner,)  # a node writes the state of the protocol, not of its watchers
-
-
-def _itself(inner: Any) -> Any:
-    return inner
-
 
 def _passing_on(contract: type, verb: str) -> Callable[..., Any]:
     names = tuple(signature(getattr(contract, verb)).parameters)[1:]

@@ -26,7 +26,11 @@ async def next_text(messages: object) -> str:
 def test_two_nodes_exchange_publications_groups_and_receipts(tmp_path: Path) -> None:
     async def scene() -> None:
         group = Group.new("friends")
-        async with in_the_air() as air, ble_node(air, tmp_path / "ann") as ann, ble_node(air, tmp_path / "bob") as bob:
+        async with (
+            in_the_air() as air,
+            ble_node(air, tmp_path / "ann") as ann,
+            ble_node(air, tmp_path / "bob", receipts=True) as bob,
+        ):
             assert ann.address == ""
             news, private = bob.subscribe("news"), bob.subscribe(group)
             said = await ann.publish("news", "hello", receipts=True)
@@ -147,6 +151,46 @@ def test_status_tells_what_the_radio_costs(tmp_path: Path) -> None:
             assert theirs["received_bytes"] > 5000
             packets = ours["sent_bytes"] + ours["received_bytes"]
             assert ours["air_bytes"] > packets + ours["advertisements"] * 141
+
+    asyncio.run(scene())
+
+
+def test_people_write_and_groups_talk_without_any_ip(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with in_the_air() as air, ble_node(air, tmp_path / "ann") as ann, ble_node(air, tmp_path / "bob") as bob:
+            bob.name(ann.device, "Ann")
+            await ann.send(bob.device, "dinner at eight?")
+            await until(lambda: [letter.text for letter in bob.conversation("Ann")] == ["dinner at eight?"])
+            await until(lambda: [letter.state for letter in ann.conversation(bob.device)] == ["arrived"])
+            choir = Group.new("choir")
+            messages = bob.subscribe(choir)
+            ann.join(choir)
+            await until(lambda: ann.groups() == {"choir": [bob.device]})
+            await ann.publish(choir, "rehearsal at six")
+            got = await asyncio.wait_for(anext(messages), 20.0)
+            assert (got.text, got.topic, got.private) == ("rehearsal at six", "choir", True)
+            assert [peer["radio"] for peer in ann.peers()] == ["ble"]
+
+    asyncio.run(scene())
+
+
+def test_a_direct_message_goes_by_a_carrier_over_bluetooth(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with in_the_air(apart=True) as air, AsyncExitStack() as stack:
+            ann, bob, eve = [
+                await stack.enter_async_context(ble_node(air, tmp_path / name)) for name in ("ann", "bob", "eve")
+            ]
+            bob.name(ann.device, "Ann")
+            air.meet(eve.adapter, bob.adapter)
+            await until(lambda: eve._private.announcements.of(bob.device, eve.now) is not None)
+            air.part(eve.adapter, bob.adapter)
+            await ann.send(bob.device, "dinner at eight?")
+            air.meet(ann.adapter, eve.adapter)
+            await until(lambda: [letter.state for letter in ann.conversation(bob.device)] == ["carried"])
+            air.part(ann.adapter, eve.adapter)
+            assert eve.conversations() == []
+            air.meet(eve.adapter, bob.adapter)
+            await until(lambda: [letter.text for letter in bob.conversation("Ann")] == ["dinner at eight?"])
 
     asyncio.run(scene())
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import cbor2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hunet import Links, make_workload, make_world, run
 from hunet.model import Catalogue, ConfigurationError, PeerError
 from hunet.protocols.codec import decode, encode
-from hunet.protocols.contract import ID_BYTES
 from hunet.systems.b_sub.filter import FilterShape
-from hunet.systems.b_sub.packets import Filters, from_wire, to_wire
+from hunet.systems.b_sub.packets import Filters
 from hunet.systems.b_sub.watch import OBSERVED
 from hunet.testing import Network, Pair, TestNode
 
@@ -371,52 +367,31 @@ def test_the_attacker_reads_b_sub_and_must_guess_at_b_sub_p() -> None:
 # On the wire -------------------------------------------------------------------------------------------------------
 
 
-@given(st.sets(st.text(max_size=8), max_size=60), st.sets(st.text(max_size=8), max_size=60), st.integers(0, 4))
-def test_greetings_go_over_the_wire_and_come_back_equal(own: set[str], others: set[str], cycles: int) -> None:
-    relayed = SHAPE.of(sorted(others)).decay(cycles).a_merge(SHAPE.of(sorted(own)))
-    told = Filters(SHAPE.of(sorted(own)).to_plain_wire(), relayed.counters)
-    data = to_wire(told, SHAPE)
-    assert from_wire(data, SHAPE) == told
-    assert told.size <= len(data) <= told.size + 16
-    for cut in range(0, len(data), 7):
-        with pytest.raises(PeerError):
-            from_wire(data[:cut], SHAPE)
+HOSTILE = {
+    "a relay filter of another size": Filters(b"", bytes(128)),
+    "positions that are not in order": Filters(bytes([9, 9]), bytes(256)),
+    "a genuine filter that is too long": Filters(bytes(33), bytes(256)),
+    "an empty filter in 32 bytes": Filters(bytes(32), bytes(256)),
+}
 
 
-def test_a_greeting_is_as_long_as_its_filters_and_the_names_of_what_was_seen() -> None:
-    told = Filters(b"abc", bytes(SHAPE.counters), None, 0b1011)
-    assert told.size == told.filter_bytes + 3 * ID_BYTES
-
-
-@given(st.binary(max_size=200))
-def test_noise_is_the_peers_fault(data: bytes) -> None:
+@pytest.mark.parametrize("told", HOSTILE.values(), ids=HOSTILE)
+def test_filters_that_no_device_makes_are_refused(told: Filters) -> None:
+    pair = Pair("b-sub")
     with pytest.raises(PeerError):
-        from_wire(data, SHAPE)
+        pair.a.protocol.check(told)
 
 
-HOSTILE = [
-    ["b-sub", 256, 3, b"", b"\x05"],
-    ["b-sub", 128, 3, b"", b""],
-    ["b-sub", 256, 3, bytes([9, 9]), b""],
-    ["b-sub", 256, 3, bytes(33), b""],
-    ["b-sub", 256, 3, bytes(32), b""],  # an empty filter is no bytes, not 32
-    ["b-sub", 256, 3, "", b""],
-    ["b-sub", 256, 3, b""],
-    ["c-sub", 256, 3, b"", b""],
-    {"b-sub": 1},
-    [[[[]]]],
-]
+def test_counters_above_the_own_ceiling_are_refused() -> None:
+    told = Filters(b"", bytes([9]) + bytes(255))
+    with pytest.raises(PeerError, match="ceiling of 8"):
+        Pair("b-sub", ceiling=8).a.protocol.check(told)
+    Pair("b-sub", ceiling=9).a.protocol.check(told)
 
 
-@pytest.mark.parametrize("said", HOSTILE, ids=repr)
-def test_hostile_greetings_are_refused(said: object) -> None:
-    with pytest.raises(PeerError):
-        from_wire(cbor2.dumps(said), SHAPE)
-
-
-def test_a_greeting_that_is_too_long_is_not_even_read() -> None:
-    with pytest.raises(PeerError, match="no filters are that long"):
-        from_wire(cbor2.dumps(["b-sub", 256, 3, b"", bytes(5000)]), SHAPE)
+def test_exact_counters_are_for_simulations() -> None:
+    with pytest.raises(PeerError, match="exact is for simulations"):
+        Pair("b-sub", exact=True).a.protocol.check(Filters(b"", bytes(256)))
 
 
 def test_packets_can_be_logged() -> None:

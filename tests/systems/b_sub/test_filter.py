@@ -16,7 +16,9 @@ from hunet.systems.b_sub.filter import (
     TemporalCountingBloomFilter,
     cycles_between,
     preference,
+    read_counters,
     wire_size,
+    write_counters,
 )
 from hunet.systems.b_sub.watch import ExactCounters
 
@@ -244,8 +246,8 @@ def test_a_filter_never_holds_a_key_less_firmly_than_it_should(
 @given(filters(1))
 def test_wire_and_back(one: list[Filter]) -> None:
     [ours] = one
-    data = ours.to_wire()
-    assert ours.shape.from_wire(data) == ours
+    data = write_counters(ours.counters)
+    assert read_counters(data, len(ours.counters)) == ours.counters
     assert len(data) == wire_size(ours.counters)
 
 
@@ -259,17 +261,17 @@ def test_plain_wire_and_back(shape: FilterShape, keys: list[str]) -> None:
 
 def test_a_tag_takes_at_most_four_bytes_where_values_are_shared() -> None:
     tags = [f"tag{n}" for n in range(10)]
-    assert len(SHAPE.of(tags).to_wire()) <= 3 * 10 + 2
-    assert SHAPE.of(["NewMoon"]).to_wire() == bytes([5, 2, 49, 171, 179])
+    assert wire_size(SHAPE.of(tags).counters) <= 3 * 10 + 2
+    assert write_counters(SHAPE.of(["NewMoon"]).counters) == bytes([5, 2, 49, 171, 179])
 
 
-@given(SHAPES, st.binary(max_size=60))
-def test_nonsense_is_refused_or_means_exactly_what_it_says(shape: FilterShape, data: bytes) -> None:
+@given(st.integers(1, 256), st.binary(max_size=60))
+def test_nonsense_is_refused_or_means_exactly_what_it_says(counters: int, data: bytes) -> None:
     try:
-        parsed = shape.from_wire(data)
+        parsed = read_counters(data, counters)
     except PeerError:
         return
-    assert parsed.to_wire() == data
+    assert write_counters(parsed) == data
 
 
 @given(SHAPES, st.binary(max_size=40))
@@ -294,7 +296,7 @@ def test_plain_nonsense_is_refused(shape: FilterShape, data: bytes) -> None:
 )
 def test_damage_is_the_peers_fault(data: bytes) -> None:
     with pytest.raises(PeerError):
-        SHAPE.from_wire(data)
+        read_counters(data, 256)
 
 
 IMPOSSIBLE = [

@@ -8,7 +8,7 @@ from random import Random
 from hunet.systems.mops.closeness_graph import ClosenessGraph
 from hunet.systems.mops.communities import communities
 from hunet.systems.mops.gateways import betweenness, brokers
-from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
+from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Relay
 from hunet.systems.mops.structure import Structure, structure_of
 
 BEFORE = structure_of(((0, 1, 0.9), (0, 2, 0.8), (1, 2, 0.7), (2, 3, 0.2), (3, 4, 0.9), (1, 3, 0.1)))
@@ -69,13 +69,6 @@ def test_what_is_told_is_in_order_whoever_was_heard_first() -> None:
         found.hear_internal(broker, Internal(3, ((topic, 0.5),)))
     [(_, told)] = found.told_inside().lists
     assert [topic for topic, _ in told] == ["c", "d"]
-
-
-def test_packets_are_as_long_as_what_they_say() -> None:
-    one = InterestList(0, 1.0, ("ab", "c"), ("def",), False)
-    assert Lists((one, one)).size == 2 * (8 + 8) + 2 * (2 + 1 + 3 + 3 * 4)
-    assert Internal(4, (("ab", 0.5),)).size == 8 + 2 + 4
-    assert Relay(((4, (("ab", 0.5),)), (5, ()))).size == (8 + 2 + 4) + 8
 
 
 def test_devices_that_learnt_links_in_another_order_find_the_same_brokers_in_the_same_order() -> None:

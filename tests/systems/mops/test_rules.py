@@ -6,16 +6,14 @@ import inspect
 
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
-from hunet.protocols.contract import ID_BYTES
 from hunet.systems.mops.contact_history import ContactHistory
 from hunet.systems.mops.errands import Errand
 from hunet.systems.mops.exchange import CommunityExchange, News, Row
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists
 from hunet.systems.mops.learning import Learner, Neighbourhood
-from hunet.systems.mops.mops import LocalStanding
 from hunet.systems.mops.parameters import MopsParameters
 from hunet.systems.mops.structure import structure_of
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants
+from hunet.systems.mops.weighted_carrier import Wants
 from hunet.testing import Network, TestNode
 from tests.systems.mops.test_mops import TWO_TOWNS, towns
 from tests.systems.mops.test_patience import left_behind
@@ -77,18 +75,6 @@ def test_a_peer_is_told_once_and_hellos_are_counted() -> None:
     assert learner.hello(1) == ()
     [second] = learner.hello(2)
     assert (learner.hellos, learner.hello_bytes) == (2, first.size + second.size)
-
-
-def test_a_standing_is_as_long_as_what_it_says() -> None:
-    standing = LocalStanding(4, (1, 2), ((0, 1.0), (3, 2.0), (4, 0.0)))
-    assert standing.size == 3 * ID_BYTES + 3 * 2 * WEIGHT_BYTES
-
-
-def test_a_hello_is_as_long_as_what_it_says() -> None:
-    rows = Row(0, 0, ((1, 0.9), (2, 0.8))), Row(1, 1, ((0, 0.9),))
-    hello = Neighbourhood(News(5, rows, ((0, 1, 0),), ((1, (0, 1)),)))
-    ids = 1 + (1 + 2) + (1 + 1) + 1 + 2  # the sender, two rows, one device's progress, one community
-    assert hello.size == ids * ID_BYTES + (3 + 2) * WEIGHT_BYTES
 
 
 def test_a_peer_gets_nothing_before_its_list_has_come() -> None:

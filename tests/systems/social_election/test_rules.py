@@ -5,18 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunet import Links
-from hunet.protocols.contract import ID_BYTES
-from hunet.systems.social_election.social_election import Designation
-from hunet.systems.social_election.swarm import TIME_BYTES, Standing
 from tests.systems.social_election.test_links import swarm
-
-
-def test_a_standing_is_as_long_as_what_it_says() -> None:
-    assert Standing("user", (), {}, 0).size == 1
-    told = Standing("broker", ("ab", "c"), {"def": 1.0, "är": 2.0}, 0b101)
-    assert told.size == 1 + 3 + (3 + 3 + 2 * TIME_BYTES) + 2 * ID_BYTES
-    assert TIME_BYTES == 8
-    assert Designation("user", None).size == 2
 
 
 def test_a_hello_is_forgotten_when_its_contact_ends() -> None:

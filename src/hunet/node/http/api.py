@@ -6,7 +6,6 @@ The API describes itself at ``/openapi.json``; the page is at ``/``. Requests re
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode
 from contextlib import ExitStack
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -20,19 +19,24 @@ from hunet.node.gateway import Gateway
 from hunet.node.http import records
 from hunet.node.http.events import EventLog
 from hunet.node.http.guard import Refusal
-from hunet.node.http.routes import Asked, Query, Route, openapi
-from hunet.node.publication import Group, PublicationLimits
+from hunet.node.http.metrics import CONTENT_TYPE, metrics
+from hunet.node.http.people import PeopleApi
+from hunet.node.http.routes import Asked, Query, Route, decoded, openapi
+from hunet.node.publication import PublicationLimits
 
 if TYPE_CHECKING:
     from hunet.node.deliveries import Subscription
     from hunet.node.node import Node
+    from hunet.node.publication import Group
 
 _HEARTBEAT = 15.0
 _INLINE = 64 << 10
 """Longer contents come only if one message is asked for."""
 _SOME = 20
 """Of those who want a message, so many are named."""
-_PAGE = {"/": "index.html", "/style.css": "style.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
+_PAGE = {"/": "index.html"} | {
+    f"/{name}": name for name in ("style.css", "elements.js", "node.js", "page.js", "people.js", "icon.svg")
+}
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -99,6 +103,7 @@ class Api:
                 records.Following,
                 waits=True,
             ),
+            *PeopleApi(self._node, self._devices).routes(),
             Route("GET", "/carried", "What it carries, for whom.", self._carried, records.CarriedList, None, (limit,)),
             Route("GET", "/community", "Its community and role.", self._community, records.Community),
             Route("GET", "/encounters", "Whom it met.", self._encounters, records.Encounters, queries=(since, limit)),
@@ -113,6 +118,7 @@ class Api:
                 other="text/event-stream",
                 waits=True,
             ),
+            Route("GET", "/metrics", "Its counters, for Prometheus.", self._metrics, None, other=CONTENT_TYPE),
             Route("GET", "/openapi.json", "This.", self._document, None, open=True, other="application/openapi+json"),
             *[
                 Route("GET", path, "The page.", self._file, None, open=True, other=_TYPES[name.rpartition(".")[2]])
@@ -153,15 +159,15 @@ class Api:
         about: records.NewPublication = asked.body
         if (about.topic is None) == (about.group is None) or (about.text is None) == (about.base64 is None):
             raise Refusal(400, "give topic or group, and text or base64")
-        content: str | bytes = (about.text or "") if about.base64 is None else _decoded(about.base64)
+        content: str | bytes = (about.text or "") if about.base64 is None else decoded(about.base64)
         said = await self._node.publish(
-            _topic(about), content, ttl=about.ttl, receipts=about.receipts, content_type=about.content_type
+            self._topic(about), content, ttl=about.ttl, receipts=about.receipts, content_type=about.content_type
         )
         return records.Published(id=said.id, topic=said.topic, expires=said.expires)
 
     async def _bring(self, asked: Asked) -> Any:
         gateway = Gateway(self._node, asked.body.accept_unsigned)
-        publication, new = await gateway.take(read_bundle(_decoded(asked.body.base64)))
+        publication, new = await gateway.take(read_bundle(decoded(asked.body.base64)))
         return records.Brought(id=publication.id, topic=publication.topic, new=new)
 
     async def _subscriptions(self, _: Asked) -> Any:
@@ -182,13 +188,16 @@ class Api:
         about: records.Following = asked.body
         if (about.topic is None) == (about.group is None):
             raise Refusal(400, "give topic or group")
-        subscription = self._node.listen(_topic(about), about.after)
+        subscription = self._node.listen(self._topic(about), about.after, about.since)
         self._followed.add(subscription)
         try:
             async with asyncio.timeout(about.wait):
-                return records.Next(message=self._plain(await anext(subscription), whole=True))
+                found = [self._plain(await anext(subscription), whole=True)]
+            while len(found) < about.most and (delivery := subscription.at_once()):
+                found.append(self._plain(delivery, whole=True))
+            return records.Next(message=found[0], more=found[1:], since=subscription.since)
         except (TimeoutError, StopAsyncIteration):
-            return records.Next(message=None)
+            return records.Next(message=None, more=[], since=subscription.since)
         finally:
             self._followed.discard(subscription)
             subscription.close()
@@ -230,6 +239,9 @@ class Api:
         document = msgspec.json.encode(openapi(self.routes))
         return web.Response(body=document, content_type="application/openapi+json")
 
+    async def _metrics(self, _: Asked) -> web.Response:
+        return web.Response(text=metrics(self._node.status()), content_type=CONTENT_TYPE, charset="utf-8")
+
     async def _file(self, asked: Asked) -> web.Response:
         name = _PAGE[asked.request.path]
         body = files("hunet.node").joinpath("page", name).read_bytes()
@@ -256,6 +268,8 @@ class Api:
             return self._plain(about)
         if kind == "hello":
             return records.Hello(**about)
+        if kind == "direct":
+            return records.DirectNews(**about)
         if kind == "role":
             return records.RoleNews(**about)
         return records.LinkNews(**about, name=self._node.book.call(about["device"]))
@@ -264,6 +278,9 @@ class Api:
         here = {peer["device"] for peer in self._node.peers()} if devices else ()
         call, own = self._node.book.call, self._node.device
         return [records.Device(device=one, name=call(one), here=one in here, own=one == own) for one in devices]
+
+    def _topic(self, about: records.NewPublication | records.Following) -> str | Group:
+        return self._node.group(about.group) if about.group is not None else about.topic or ""
 
     def _delivery(self, asked: Asked) -> Delivery:
         word = asked.word("number")
@@ -275,14 +292,3 @@ class Api:
     def _plain(self, delivery: Delivery, whole: bool = False) -> records.Message:
         name = self._node.book.call(delivery.author)
         return records.message_of(delivery, name) if whole else records.message_of(delivery, name, _INLINE)
-
-
-def _topic(about: records.NewPublication | records.Following) -> str | Group:
-    return Group.from_invitation(about.group) if about.group is not None else about.topic or ""
-
-
-def _decoded(base64: str) -> bytes:
-    try:
-        return b64decode(base64, validate=True)
-    except ValueError:
-        raise Refusal(400, "base64 is not Base64") from None

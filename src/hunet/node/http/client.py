@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import socket
 import time
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from hunet.model import ConfigurationError, OutputError
+from hunet.model import ConfigurationError, HunetError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WAIT = 30.0
 """For so long a request for the next message waits until it is made again (s)."""
-_PATIENCE = 60.0
-"""For so long a node that ends under a subscriber may take to start again (s)."""
+_AT_ONCE = 100
+"""Messages in an answer."""
 
 
 class NodeClient:
@@ -43,10 +44,12 @@ class NodeClient:
             connection.request(method, path, encoded, {"Content-Type": "application/json"} if body else {})
             response = connection.getresponse()
             answer = json.loads(response.read())
-        except (OSError, HTTPException):
+        except (OSError, HTTPException, ValueError):
             raise _EndedError(f"the node in {self._folder} ended before it had done this") from None
         finally:
             connection.close()
+        if response.status == 503:
+            raise _EndedError(answer["error"])
         if response.status >= 400:
             raise ConfigurationError(answer["error"])
         return answer
@@ -56,30 +59,37 @@ class NodeClient:
 
         A node that is restarted is waited for; what it had handed over before does not come again.
         """
-        self.ask("PUT", "subscriptions", _topic(topic, group))
-        about = {"group": group} if group else {"topic": topic}
+        words = ("POST", "groups") if group else ("PUT", "subscriptions", topic)
+        body = {"invitation": group} if group else {}
+        if not group or group.startswith("hunet-group:"):  # a name is that of a group which the node belongs to
+            try:
+                self.ask(*words, **body)
+            except _EndedError:
+                self._patiently(*words, **body)
+        about: dict[str, Any] = {"group": group} if group else {"topic": topic}
         left, after = inf if most is None else most, 0
-        while left > 0:
-            delivery = self._patiently("POST", "deliveries", "next", **about, after=after, wait=_WAIT)["message"]
-            if delivery is not None:
-                after = delivery["number"]
-                yield delivery
-                left -= 1
-        self._patiently("POST", "deliveries", "next", **about, after=after, wait=0)  # which takes the last
+        try:
+            while left > 0:
+                asked = {**about, "after": after, "wait": _WAIT, "most": int(min(left, _AT_ONCE))}
+                answer = self._patiently("POST", "deliveries", "next", **asked)
+                about["since"] = answer["since"]
+                for delivery in [answer["message"], *answer["more"]] if answer["message"] else []:
+                    after = delivery["number"]
+                    yield delivery
+                    left -= 1
+        finally:
+            with suppress(HunetError):  # it would come again
+                self.ask("POST", "deliveries", "next", **about, after=after, wait=0)  # which takes the last
 
-    def unsubscribe(self, topic: str = "", *, group: str = "") -> None:
+    def unsubscribe(self, topic: str) -> None:
         """Follow a topic no longer."""
-        self.ask("DELETE", "subscriptions", _topic(topic, group))
+        self.ask("DELETE", "subscriptions", topic)
 
     def _patiently(self, method: str, *words: str, **body: Any) -> Any:
-        until = inf
         while True:
             try:
                 return self.ask(method, *words, **body)
-            except (_EndedError, _NotRunningError):
-                until = min(until, time.monotonic() + _PATIENCE)
-                if time.monotonic() >= until:
-                    raise
+            except (_EndedError, _NotRunningError):  # it is restarted, or will be
                 time.sleep(0.1)
 
     def _connect(self) -> HTTPConnection:
@@ -100,11 +110,3 @@ class _EndedError(OutputError):
 
 class _NotRunningError(ConfigurationError):
     """There is no node."""
-
-
-def _topic(topic: str, group: str) -> str:
-    if not group:
-        return topic
-    from hunet.node.publication import Group
-
-    return Group.from_invitation(group).topic

@@ -45,6 +45,9 @@ class Status(msgspec.Struct, frozen=True):
     held_bytes: Annotated[int, Meta(ge=0)]
     waiting: Annotated[int, Meta(description="Deliveries that nobody has taken.", ge=0)]
     disk_bytes: Annotated[int, Meta(ge=0)]
+    clock: Annotated[
+        str, Meta(description="What is wrong with the clock, by those of all neighbours; empty if nothing.")
+    ]
     radios: Annotated[
         dict[str, dict[str, int | float]],
         Meta(description="What radios other than IP have done since the start."),
@@ -82,19 +85,25 @@ class Message(msgspec.Struct, frozen=True):
     content_type: str
     size: Annotated[int, Meta(description="Bytes of its content.", ge=0)]
     taken: Annotated[bool, Meta(description="Whether somebody here has dealt with it.")]
+    private: Annotated[bool, Meta(description="Whether it was sealed for a group.")]
     text: Annotated[str, Meta(description="The content, if it is text.")] | None = None
     base64: Annotated[str, Meta(description="The content, if it is anything else.")] | None = None
+
+
+def text_or_base64(content: bytes, content_type: str) -> tuple[str | None, str | None]:
+    """A content as text if it is one, or else in Base64."""
+    try:
+        text = content.decode() if content_type.startswith("text/") else None
+    except UnicodeDecodeError:
+        text = None
+    return text, b64encode(content).decode() if text is None else None
 
 
 def message_of(delivery: Delivery, name: str, longest: float = inf) -> Message:
     """A delivery, with what its author is called; its content is left out if it is too long."""
     text = base64 = None
     if len(delivery.content) <= longest:
-        try:
-            text = delivery.content.decode() if delivery.content_type.startswith("text/") else None
-        except UnicodeDecodeError:
-            text = None
-        base64 = b64encode(delivery.content).decode() if text is None else None
+        text, base64 = text_or_base64(delivery.content, delivery.content_type)
     return Message(
         number=delivery.number,
         id=delivery.id,
@@ -107,6 +116,7 @@ def message_of(delivery: Delivery, name: str, longest: float = inf) -> Message:
         content_type=delivery.content_type,
         size=len(delivery.content),
         taken=delivery.taken,
+        private=delivery.private,
         text=text,
         base64=base64,
     )
@@ -120,7 +130,7 @@ class Messages(msgspec.Struct, frozen=True):
 
 
 class NewPublication(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to publish: on a topic or to a group (an invitation), and a text or anything in Base64."""
+    """What to publish: on a topic or to a group (a name or an invitation), and a text or anything in Base64."""
 
     topic: str | None = None
     group: str | None = None
@@ -146,18 +156,22 @@ class Subscriptions(msgspec.Struct, frozen=True):
 
 
 class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose next message to wait for: of a topic that is followed, or of a group (an invitation)."""
+    """Whose next message to wait for: of a topic that is followed, or of a group (a name or an invitation)."""
 
     topic: str | None = None
     group: str | None = None
     after: Annotated[int, Meta(description="Messages on it up to this number are dealt with.", ge=0)] = 0
+    since: Annotated[int, Meta(description="As in the first answer; none in the first request.", ge=0)] | None = None
+    most: Annotated[int, Meta(description="How many messages may come at once.", ge=1, le=100)] = 1
     wait: Annotated[float, Meta(description="For how many seconds to wait for one.", ge=0, le=60)] = 30.0
 
 
 class Next(msgspec.Struct, frozen=True):
-    """The next message that nobody has taken, with its content; null if none came in time."""
+    """The next messages that nobody had taken before this follower began, with their contents; none if none came."""
 
     message: Message | None
+    more: Annotated[list[Message], Meta(description="Those after it, if several were asked for.")]
+    since: Annotated[int, Meta(description="To be given in further requests.", ge=0)]
 
 
 class NewBundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -254,6 +268,111 @@ class Receipts(msgspec.Struct, frozen=True):
     subscribers: Annotated[int, Meta(ge=0)]
 
 
+QrRows = Annotated[list[str], Meta(description="The rows of a QR code of it; 1 is dark.")]
+
+
+class DirectMessage(msgspec.Struct, frozen=True):
+    """A message to or from one person."""
+
+    number: Annotated[int, Meta(ge=1)]
+    device: Key
+    name: Name
+    own: Annotated[bool, Meta(description="Whether it was written here.")]
+    sent: Annotated[float, Meta(description="By its writer's clock, in seconds since 1970.")]
+    at: Annotated[float, Meta(description="When it was written or came here, in seconds since 1970.")]
+    state: Annotated[str, Meta(description="Own ones: waiting, carried, arrived, expired; others: received.")]
+    carriers: Annotated[int, Meta(description="Neighbours that have taken it.", ge=0)]
+    read: Annotated[bool, Meta(description="Whether the owner has seen it.")]
+    content_type: str
+    text: Annotated[str, Meta(description="The content, if it is text.")] | None = None
+    base64: Annotated[str, Meta(description="The content, if it is anything else.")] | None = None
+
+
+class DirectMessages(msgspec.Struct, frozen=True):
+    """A conversation, in the order in which it was written."""
+
+    messages: list[DirectMessage]
+
+
+class NewDirectMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to write to somebody."""
+
+    text: str | None = None
+    base64: str | None = None
+    content_type: str | None = None
+    ttl: Annotated[float, Meta(description="For how many seconds it is carried; a week at most.", gt=0)] = 604800.0
+
+
+class Conversation(msgspec.Struct, frozen=True, rename={"with_": "with"}):
+    """Somebody with whom one writes."""
+
+    with_: Device
+    verified: Annotated[bool, Meta(description="Whether safety numbers were compared.")]
+    unread: Annotated[int, Meta(ge=0)]
+    last: DirectMessage
+
+
+class Conversations(msgspec.Struct, frozen=True):
+    """With whom one writes, latest first."""
+
+    conversations: list[Conversation]
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """The key of this device, for others to write to."""
+
+    uri: str
+    qr: QrRows
+
+
+class Safety(msgspec.Struct, frozen=True):
+    """Sixty digits that are the same on both devices if nobody is in between."""
+
+    device: Device
+    number: str
+    qr: QrRows
+    verified: Annotated[bool, Meta(description="Whether the owner has said that they are the same.")]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """A private topic that this device belongs to."""
+
+    name: str
+    members: Annotated[list[Device], Meta(description="Others who are known to belong to it.")]
+
+
+class Groups(msgspec.Struct, frozen=True):
+    """The groups of this device."""
+
+    groups: list[Group]
+
+
+class NewGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A name, to make a group; or an invitation to one, and a name of one's own for it if wanted."""
+
+    name: str | None = None
+    invitation: str | None = None
+
+
+class Invitation(msgspec.Struct, frozen=True):
+    """Whoever has this belongs to the group."""
+
+    invitation: str
+    qr: QrRows
+
+
+class Rekeyed(msgspec.Struct, frozen=True):
+    """A group has a new key."""
+
+    told: Annotated[int, Meta(description="Members that get it.", ge=0)]
+
+
+class DirectNews(msgspec.Struct, frozen=True):
+    """Something has changed in conversations or groups."""
+
+    device: Key | None
+
+
 class Naming(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to call a device."""
 
@@ -283,6 +402,7 @@ class RoleNews(msgspec.Struct, frozen=True):
 EVENTS: dict[str, type[msgspec.Struct]] = {
     "hello": Hello,
     "delivery": Message,
+    "direct": DirectNews,
     "link-up": LinkNews,
     "link-down": LinkNews,
     "role": RoleNews,

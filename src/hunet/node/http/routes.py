@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from math import isfinite
@@ -107,6 +108,14 @@ def _number(query: Query, request: web.Request) -> float:
     if not isfinite(number) or not query.least <= number <= query.most:
         raise Refusal(400, f"{query.name} is a number from {query.least:g} to {query.most:g}, not {text!r}")
     return number
+
+
+def decoded(base64: str) -> bytes:
+    """What a field in Base64 stands for."""
+    try:
+        return b64decode(base64, validate=True)
+    except ValueError:
+        raise Refusal(400, "base64 is not Base64") from None
 
 
 def openapi(routes: Sequence[Route]) -> dict[str, Any]:

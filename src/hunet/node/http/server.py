@@ -140,7 +140,7 @@ class HttpServer:
         except OutputError as error:
             return _problem(503, str(error))
         except HunetError as error:
-            return _problem(400, str(error))
+            return _problem(400 if self._node.running else 503, str(error))
 
     def _served(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def serve(request: web.Request) -> web.StreamResponse:

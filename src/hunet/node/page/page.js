@@ -1,101 +1,24 @@
 // The page of a node. Everything that others wrote (texts, topics, names) becomes text nodes, never HTML.
 
-const $ = (id) => document.getElementById(id);
-const TOKEN = "hunet-token";
+import { $, bytes, lasting, make, name, put, several, when } from "./elements.js";
+import { ask, attempt, headers, onSubmit, Refused, unlock } from "./node.js";
+import { groups, openTalk, people } from "./people.js";
+
 const SEALED = "application/vnd.hunet.sealed";
 const SLOWEST = 15000; // between asking anew, in milliseconds
 const MOST = 500; // messages on the page
-
-let token = localStorage.getItem(TOKEN) ?? "";
-if (location.hash.startsWith("#token=")) { // it is in the printed address; it should not stay in view
-  token = decodeURIComponent(location.hash.slice("#token=".length));
-  localStorage.setItem(TOKEN, token);
-  history.replaceState(null, "", location.pathname);
-}
 
 const messages = new Map(); // by number
 let me = "";
 let lastEvent = "";
 let earlier = null;
 
-// Elements ------------------------------------------------------------------------------------------------------------
-
-function make(tag, about = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(about)) {
-    if (name === "onclick") element.addEventListener("click", value);
-    else if (value !== undefined) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
-
-// Shows these elements and no others; what is there already stays, so that nobody's press or focus goes astray.
-function put(place, elements) {
-  const key = (element) => element.dataset.key ?? element.outerHTML;
-  const old = Map.groupBy([...place.children], key);
-  const kept = elements.map((element) => old.get(key(element))?.shift() ?? element);
-  [...place.children].filter((element) => !kept.includes(element)).forEach((element) => element.remove());
-  kept.forEach((element, index) => {
-    if (place.children[index] !== element) place.insertBefore(element, place.children[index] ?? null);
-  });
-}
-
-const name = (text) => make("bdi", {}, text); // isolated: letters that turn the line around stay inside
-
-function when(seconds) {
-  const date = new Date(seconds * 1000);
-  if (Number.isNaN(date.getTime())) return make("span", {}, "some time");
-  const today = date.toDateString() === new Date().toDateString();
-  const style = today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
-  return make("time", { datetime: date.toISOString(), title: date.toLocaleString() }, date.toLocaleString([], style));
-}
-
-const several = (many, what) => `${many} ${what}${many === 1 ? "" : "s"}`;
-
-function lasting(seconds) {
-  for (const [unit, length] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
-    if (seconds >= length) return several(Math.round(seconds / length), unit);
-  }
-  return "under a minute";
-}
-
-function bytes(many) {
-  if (many < 1000) return `${many} bytes`;
-  return many < 1e6 ? `${(many / 1e3).toFixed(1)} kB` : `${(many / 1e6).toFixed(1)} MB`;
-}
-
-// Asking the node -----------------------------------------------------------------------------------------------------
-
-class Refused extends Error {}
-
-function headers(more = {}) {
-  return token ? { Authorization: `Bearer ${token}`, ...more } : more;
-}
-
-async function ask(method, path, body) {
-  const about = { method, headers: headers(body ? { "Content-Type": "application/json" } : {}) };
-  if (body) about.body = JSON.stringify(body);
-  const answer = await fetch(path, about);
-  const said = await answer.json();
-  if (answer.status === 401) $("unlock").hidden = false;
-  if (!answer.ok) throw new Refused(said.error);
-  return said;
-}
-
-async function attempt(what) {
-  try {
-    await what();
-    $("problem").hidden = true;
-  } catch (error) {
-    $("problem").textContent = error instanceof Refused ? error.message : "The node does not answer.";
-    $("problem").hidden = false;
-  }
-}
-
 // What is shown -------------------------------------------------------------------------------------------------------
 
 const shows = {
+  people,
+  groups,
+
   async status() {
     const status = await ask("GET", "/status");
     me = status.device;
@@ -104,6 +27,8 @@ const shows = {
     const waiting = status.waiting ? `(${status.waiting}) ` : "";
     document.title = `${waiting}hunet ${me.slice(0, 8)}`;
     showTopics(status.subscriptions);
+    $("clock").textContent = status.clock;
+    $("clock").hidden = !status.clock;
     const counted = { "bytes on disk": status.disk_bytes, ...status.counters };
     put($("counters"), Object.entries(counted).flatMap(
       ([what, many]) => [make("dt", {}, what), make("dd", {}, many.toLocaleString())]));
@@ -130,6 +55,7 @@ const shows = {
     const list = peers.map((peer) => make("li", {},
       make("div", { class: "line" },
         make("span", { title: peer.device }, name(peer.name)),
+        make("button", { class: "plain small", "aria-label": `Write to ${peer.name}`, onclick: () => attempt(() => openTalk(peer)) }, "Write…"),
         make("button", { class: "plain small", "aria-label": `Name ${peer.name}`, onclick: () => askName(peer) }, "Name…")),
       make("div", { class: "quiet" }, ...(peer.since === null ? [] : ["since ", when(peer.since)]),
         peer.same_protocol ? "" : " · runs another protocol")));
@@ -156,7 +82,7 @@ const shows = {
     $("carried-sum").textContent = held ? `${several(held, "message")}, ${bytes(size)}` : "Nothing.";
     put($("carried-list"), carried.map((one) => make("li", { "data-id": one.id },
       make("div", { class: "line" },
-        make("span", {}, make("span", { class: "chip" }, name(one.topic)), one.own ? " my own" : " from ", one.own ? "" : name(one.name)),
+        make("span", {}, make("span", { class: "chip" }, one.topic.startsWith("~") ? "private" : name(one.topic)), one.own ? " my own" : " from ", one.own ? "" : name(one.name)),
         make("span", { class: "quiet" }, bytes(one.size))),
       make("div", { class: "quiet" }, ...forWhom(one), ` · kept for another ${lasting(one.expires - Date.now() / 1000)}`,
         one.own && one.receipts ? ` · at least ${one.receipts} have it` : ""))));
@@ -231,7 +157,7 @@ function messageItem(message) {
   const key = `${message.number} ${message.taken} ${message.name}`;
   return make("li", { class: message.taken ? "read" : "new", "data-key": key },
     make("div", { class: "head" },
-      make("span", { class: "chip" }, name(message.topic)),
+      make("span", { class: "chip" }, message.private ? "group " : "", name(message.topic)),
       make("span", { class: "who", title: message.author }, name(message.name)),
       when(message.created), make("span", {}, several(message.hops, "hop")),
       message.taken ? null : make("button", { class: "plain small", onclick: () => attempt(() => take(message)) }, "Done")),
@@ -241,7 +167,7 @@ function messageItem(message) {
 function content(message) {
   if (message.text !== null) return make("pre", { class: "text", dir: "auto" }, message.text);
   if (message.content_type === SEALED) {
-    return make("p", { class: "quiet" }, "Sealed for a private topic: the command hunet subscribe --group opens it.");
+    return make("p", { class: "quiet" }, "Sealed for a group to which this device does not belong.");
   }
   const save = make("button", { class: "plain small", onclick: () => attempt(() => keep(message)) }, "Save");
   return make("p", { class: "quiet" }, name(message.content_type), `, ${bytes(message.size)} `, save);
@@ -284,7 +210,8 @@ function refresh(...names) {
 // What happens on the node --------------------------------------------------------------------------------------------
 
 const happens = {
-  "hello": () => refresh("status", "messages", "peers", "encounters", "carried", "community"),
+  "hello": () => refresh("status", "messages", "people", "groups", "peers", "encounters", "carried", "community"),
+  "direct": () => refresh("people", "groups", "carried"),
   "delivery": (message) => {
     messages.set(message.number, message);
     refresh("read", "status", "carried");
@@ -336,34 +263,27 @@ async function stayInTouch() {
     $("link").className = "lost";
     $("link").textContent = "not connected, trying again";
     if (Date.now() - began > SLOWEST) wait = 500;
-    await new Promise((resume) => { setTimeout(resume, wait); $("unlock").onsubmit = unlock(resume); });
+    await new Promise((resume) => { setTimeout(resume, wait); $("unlock").onsubmit = unlocked(resume); });
   }
 }
 
-const unlock = (resume) => (event) => {
+const unlocked = (resume) => (event) => {
   event.preventDefault();
-  token = $("token").value.trim();
-  localStorage.setItem(TOKEN, token);
+  unlock($("token").value.trim());
   resume();
 };
 
 // What people do ------------------------------------------------------------------------------------------------------
 
-function onSubmit(id, what) {
-  $(id).addEventListener("submit", (event) => {
-    event.preventDefault();
-    attempt(what);
-  });
-}
-
 onSubmit("publish-form", async () => {
   const topic = $("publish-topic").value.trim();
+  const group = $("publish-group").value;
   $("published").textContent = "";
   await ask("POST", "/publications", {
-    topic, text: $("publish-text").value, ttl: Number($("publish-ttl").value), receipts: $("publish-receipts").checked,
+    ...(group ? { group } : { topic }), text: $("publish-text").value, ttl: Number($("publish-ttl").value), receipts: $("publish-receipts").checked,
   });
   $("publish-text").value = "";
-  $("published").replaceChildren("Published on ", name(topic), "; it goes to whoever is met.");
+  $("published").replaceChildren(group ? "Published to " : "Published on ", name(group || topic), "; it goes to whoever is met.");
   refresh("carried", "status");
 });
 
@@ -377,7 +297,7 @@ $("naming-form").addEventListener("submit", async (event) => {
   try {
     await ask("PUT", `/names/${$("naming").dataset.device}`, { name: $("naming-name").value });
     $("naming").close();
-    refresh("peers", "messages", "encounters", "carried", "community");
+    refresh("people", "groups", "peers", "messages", "encounters", "carried", "community");
   } catch (error) {
     $("naming-problem").textContent = error.message;
   }

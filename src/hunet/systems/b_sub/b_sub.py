@@ -6,11 +6,11 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
+from hunet.model import Message, MessageSet, Node, Parameters, PeerError, Topic, about, members, without
 from hunet.protocols.capabilities import Demand, Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
 from hunet.protocols.contract import Control, Data, Driver, Packet
@@ -72,6 +72,14 @@ class Plan:
 
     __slots__ = ("direct", "left", "made", "preferences", "unasked")
 
+    saved: ClassVar[dict[str, Any]] = {
+        "made": float,
+        "left": MessageSet,
+        "direct": MessageSet,
+        "preferences": dict[int, float],
+        "unasked": MessageSet,
+    }
+
     def __init__(
         self, made: float, left: MessageSet, direct: MessageSet, preferences: dict[int, float], unasked: MessageSet = 0
     ) -> None:
@@ -86,6 +94,16 @@ class BSub(Carrier):
     Parameters: ClassVar[type[Parameters]] = BSubParameters
     exchanges_once: ClassVar[bool] = True
     tells_interests: ClassVar[bool] = False
+
+    saved: ClassVar[dict[str, Any]] = {
+        "relay_counters": bytes,
+        "marks": dict[int, float],
+        "_most_marks": int,
+        "filters": dict[Node, Filters],
+        "plans": dict[Node, Plan],
+        "_aged": float,
+        "_next_decay": float,
+    }
 
     @classmethod
     def prepare(cls, parameters: BSubParameters, experiment: Experiment) -> BSubParameters:
@@ -244,6 +262,8 @@ class BSub(Carrier):
 
     def check(self, packet: Packet) -> None:
         if isinstance(packet, Filters):
+            if self.watch:
+                raise PeerError("exact is for simulations: devices do not send what their filters stand for")
             check_filters(packet, self.shape)
 
     def demand(self, message: Message, now: float) -> Demand:
@@ -290,6 +310,22 @@ class BSub(Carrier):
     def _renew_genuine(self) -> None:
         self.genuine = self.shape.of(sorted(self.topics))
         self.genuine_wire, self._greeting = self.genuine.to_plain_wire(), ()
+
+    # State ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def relay_counters(self) -> bytes:
+        """The relay filter as data."""
+        return self.relay.counters
+
+    @relay_counters.setter
+    def relay_counters(self, counters: bytes) -> None:
+        check_filters(Filters(b"", counters), self.shape)
+        self.relay = TemporalCountingBloomFilter(self.shape, counters)
+
+    def restored(self) -> None:
+        """After a restart: the genuine filter follows from the topics."""
+        self._renew_genuine()
 
 
 class BSubP(BSub):

@@ -29,7 +29,7 @@ cycles of a common clock. m is at most 256, so that a position is one byte on th
 >>> later = ours.decay(cycles_between(last=0, now=1300, cycle=256))
 >>> later.value("NewMoon"), "openwebawards" in later
 (5, False)
->>> shape.from_wire(later.to_wire()) == later
+>>> read_counters(write_counters(later.counters), 256) == later.counters
 True
 """
 
@@ -135,23 +135,6 @@ class FilterShape:
             made = made.insert(key)
         return made
 
-    def from_wire(self, data: bytes) -> TemporalCountingBloomFilter:
-        """The filter that :meth:`TemporalCountingBloomFilter.to_wire` wrote; a peer's nonsense is refused."""
-        counters = bytearray(self.counters)
-        place, before = 0, 0
-        while place < len(data):
-            value, many = data[place], (data[place + 1] + 1 if place + 1 < len(data) else 0)
-            positions = data[place + 2 : place + 2 + many]
-            if not before < value <= self.ceiling or not many or len(positions) != many:
-                raise PeerError("a filter came damaged: its groups of counters are cut off or out of order")
-            _refuse_disorder(positions, self.counters)
-            for position in positions:
-                if counters[position]:
-                    raise PeerError(f"a filter came damaged: counter {position} has two values")
-                counters[position] = value
-            place, before = place + 2 + many, value
-        return TemporalCountingBloomFilter(self, bytes(counters))
-
     def from_plain_wire(self, data: bytes) -> TemporalCountingBloomFilter:
         """The filter of Π at each set bit that :meth:`TemporalCountingBloomFilter.to_plain_wire` wrote."""
         width = -(-self.counters // 8)
@@ -252,14 +235,6 @@ class TemporalCountingBloomFilter:
 
     # On the wire --------------------------------------------------------------------------------------------------
 
-    def to_wire(self) -> bytes:
-        """Groups of equal counters: the value, their number less one, their positions, a byte each; values ascend."""
-        groups: dict[int, list[int]] = {}
-        for position, value in enumerate(self.counters):
-            if value:
-                groups.setdefault(value, []).append(position)
-        return b"".join(bytes((value, len(groups[value]) - 1, *groups[value])) for value in sorted(groups))
-
     def to_plain_wire(self) -> bytes:
         """Without counters: the positions that are set, a byte each, or the bit vector where that is shorter."""
         positions = bytes(position for position, value in enumerate(self.counters) if value)
@@ -308,9 +283,6 @@ class Lookup:
         self._high, self._low = _lanes(len(self.keys))
         self._values = lru_cache(_LOOKUPS_KEPT)(self._look_up)
 
-    def __reduce__(self) -> tuple[type[Lookup], tuple[FilterShape, tuple[str, ...]]]:
-        return Lookup, (self.shape, self.keys)  # what was looked up is not worth writing down
-
     def values(self, counters: bytes) -> bytes:
         """For each key, how firmly a filter with these counters holds it."""
         return self._values(counters)[1]
@@ -350,6 +322,33 @@ class Lookup:
             wins = _at_least(least, other, difference, self._high, self._low)
             least ^= difference & ((wins << 1) - (wins >> 7))
         return least, least.to_bytes(len(self.keys), "little")
+
+
+def write_counters(counters: bytes) -> bytes:
+    """Groups of equal counters: the value, their number less one, their positions, a byte each; values ascend."""
+    groups: dict[int, list[int]] = {}
+    for position, value in enumerate(counters):
+        if value:
+            groups.setdefault(value, []).append(position)
+    return b"".join(bytes((value, len(groups[value]) - 1, *groups[value])) for value in sorted(groups))
+
+
+def read_counters(data: bytes, many: int) -> bytes:
+    """The counters, so many, that :func:`write_counters` wrote; a peer's nonsense is refused."""
+    counters = bytearray(many)
+    place, before = 0, 0
+    while place < len(data):
+        value, held = data[place], (data[place + 1] + 1 if place + 1 < len(data) else 0)
+        positions = data[place + 2 : place + 2 + held]
+        if not before < value or not held or len(positions) != held:
+            raise PeerError("a filter came damaged: its groups of counters are cut off or out of order")
+        _refuse_disorder(positions, many)
+        for position in positions:
+            if counters[position]:
+                raise PeerError(f"a filter came damaged: counter {position} has two values")
+            counters[position] = value
+        place, before = place + 2 + held, value
+    return bytes(counters)
 
 
 @lru_cache(1024)

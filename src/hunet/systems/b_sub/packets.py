@@ -1,35 +1,49 @@
-"""B-SUB's packets, and its filters as bytes.
+"""B-SUB's packets, and the form in which its filters travel.
 
-On a real link the filters travel as CBOR: ``["b-sub", m, k, genuine, relay]``. The genuine filter has no counters
-(section 4.4): the set positions, a byte each, or the bit vector where that is shorter. The relay filter is groups of
-equal counters: the value, their number less one, and their positions, a byte each, so that a tag takes at most 4 bytes
-(section 6.1) where values are shared. The bytes of these two are what the metrics count; the few of CBOR around them
-are not.
+The genuine filter has no counters (section 4.4): the set positions, a byte each, or the bit vector where that is
+shorter. The relay filter is groups of equal counters: the value, their number less one, and their positions, a byte
+each, so that a tag takes at most 4 bytes (section 6.1) where values are shared. These bytes are what
+:attr:`Filters.filter_bytes` counts. Around them a greeting has two counts, how many counters a filter has, and the
+messages that were seen.
 
 >>> from hunet.systems.b_sub.filter import FilterShape
 >>> shape = FilterShape()
 >>> told = Filters(shape.of(["NewMoon"]).to_plain_wire(), shape.of(["openwebawards"]).counters)
->>> told.filter_bytes, len(to_wire(told, shape))
-(8, 21)
->>> from_wire(to_wire(told, shape), shape) == told
-True
+>>> told.filter_bytes, told.size
+(8, 14)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
-import cbor2
 import msgspec
 
 from hunet.model import MessageSet, PeerError, Topic
+from hunet.protocols.byte_streams import KIND_BYTES, Reader, Widths, Writer, count_size, ids_size
 from hunet.protocols.carrier import Carried
-from hunet.protocols.contract import ID_BYTES, Control
-from hunet.systems.b_sub.filter import FilterShape, TemporalCountingBloomFilter, wire_size
+from hunet.protocols.contract import Control
+from hunet.protocols.forms import Form, NotSent
+from hunet.systems.b_sub.filter import FilterShape, read_counters, wire_size, write_counters
 
-_KIND = "b-sub"
-_LONGEST = 2000
-"""More bytes than any greeting needs: 256 positions and twice 255 values, a bit vector, and CBOR."""
+
+class _Counters(Form):
+    """The counters of a filter: how many, less one, and the groups of those that are not 0."""
+
+    def size(self, value: bytes, widths: Widths) -> int:  # noqa: ARG002
+        length = wire_size(value)
+        return 1 + count_size(length) + length
+
+    def write(self, value: bytes, to: Writer) -> None:
+        groups = write_counters(value)
+        to.data.append(len(value) - 1)
+        to.count(len(groups))
+        to.data += groups
+
+    def read(self, source: Reader) -> bytes:
+        counters = source.take(1)[0] + 1
+        return read_counters(source.take(source.count()), counters)
 
 
 class Truth(msgspec.Struct, frozen=True, gc=False):
@@ -44,54 +58,28 @@ class Filters(Control, frozen=True, gc=False):
 
     genuine: bytes
     """The genuine filter as it goes over the wire."""
-    relay: bytes
+    relay: Annotated[bytes, _Counters()]
     """The counters of the relay filter, one after the other."""
-    truth: Truth | None = None
+    truth: Annotated[Truth | None, NotSent()] = None
     seen: MessageSet = 0
     """Messages that nobody need send it."""
 
     @property
     def filter_bytes(self) -> int:
-        """What the filters take on the wire."""
+        """What the filters take of the packet."""
         return len(self.genuine) + wire_size(self.relay)
 
     @property
     def size(self) -> int:
-        return self.filter_bytes + ID_BYTES * self.seen.bit_count()
+        genuine, relay = len(self.genuine), wire_size(self.relay)
+        filters = count_size(genuine) + genuine + 1 + count_size(relay) + relay
+        return KIND_BYTES + filters + ids_size(self.seen.bit_count())
 
 
 class Forward(Carried, frozen=True, gc=False):
     """Messages, and which of them the receiver's genuine filter asked for."""
 
     direct: MessageSet
-
-
-def to_wire(told: Filters, shape: FilterShape) -> bytes:
-    """A greeting as CBOR."""
-    relay = TemporalCountingBloomFilter(shape, told.relay).to_wire()
-    return cbor2.dumps([_KIND, shape.counters, shape.hashes, told.genuine, relay])
-
-
-def from_wire(data: bytes, shape: FilterShape) -> Filters:
-    """The greeting that :func:`to_wire` wrote; anything else is refused as the peer's fault."""
-    if len(data) > _LONGEST:
-        raise PeerError(f"a greeting of {len(data)} bytes: no filters are that long")
-    try:
-        plain = cbor2.loads(data)
-    except (cbor2.CBORDecodeError, ValueError, RecursionError) as error:
-        raise PeerError(f"a greeting that is not CBOR: {error}") from None
-    match plain:
-        case [str(kind), int(counters), int(hashes), bytes(genuine), bytes(relay)] if kind == _KIND:
-            if (counters, hashes) != (shape.counters, shape.hashes):
-                raise PeerError(
-                    f"a peer's filters have {counters} counters and {hashes} hashes, ours {shape.counters} and "
-                    f"{shape.hashes}: all devices of a network must share these parameters"
-                )
-            told = Filters(genuine, shape.from_wire(relay).counters)
-            check_filters(told, shape)
-            return told
-        case _:
-            raise PeerError("a greeting that is not B-SUB's")
 
 
 def check_filters(told: Filters, shape: FilterShape) -> None:
@@ -105,5 +93,3 @@ def check_filters(told: Filters, shape: FilterShape) -> None:
         )
     if max(told.relay) > shape.ceiling:
         raise PeerError(f"a peer's counters exceed our ceiling of {shape.ceiling}: devices must share this parameter")
-    if told.truth is not None:
-        raise PeerError("a peer's filters came with what they stand for: that is for studies")

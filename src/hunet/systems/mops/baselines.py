@@ -16,9 +16,9 @@ further. Without a training phase there are no nearest, and everybody asks for t
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
-from hunet.model import MessageSet, Node, Parameters, Topic, about
+from hunet.model import ConfigurationError, MessageSet, Node, Parameters, Topic, about
 from hunet.protocols.carrier import BufferParameters, Interests, Seen
 from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.mops.contact_history import ContactHistory, Edges
@@ -42,11 +42,21 @@ class KNearest(WeightedCarrier):
 
     Parameters: ClassVar[type[Parameters]] = KNearestParameters
 
+    saved: ClassVar[dict[str, Any]] = {
+        "history": ContactHistory,
+        "nearest": list[Node],
+        "interests_of_nearest": dict[Node, tuple[Topic, ...]],
+    }
+
     def __init__(self, node: Node, parameters: KNearestParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.history: ContactHistory = ContactHistory()
         self.nearest: list[Node] = []
         self.interests_of_nearest: dict[Node, tuple[Topic, ...]] = {}
+
+    @classmethod
+    def prepare_live(cls, parameters: KNearestParameters, storage: int) -> KNearestParameters:  # noqa: ARG003
+        raise ConfigurationError("k-nearest needs a training phase, which a node does not have: use push")
 
     def weights(self) -> dict[Topic, float]:
         """How much this device wants each topic: for itself, and for its nearest."""

@@ -74,6 +74,11 @@ class ClosenessGraph:
         """Everybody with a link, in rising order."""
         return sorted(self.links)
 
+    def table(self) -> ClosenessTable:
+        """The rows of the table that the graph was made of, in rising order."""
+        links = self.links
+        return tuple((one, two, links[one][two]) for one in sorted(links) for two in sorted(links[one]) if one < two)
+
     def direct(self, one: Node, two: Node) -> float:
         """The closeness of a direct link; 0 if the two never met."""
         return self.links.get(one, {}).get(two, 0.0)

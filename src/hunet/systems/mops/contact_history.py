@@ -6,7 +6,9 @@ without contact: with the contacts they make up the whole window.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from hunet.model import Node
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -26,6 +28,11 @@ class ContactHistory:
     >>> history.total("bob")
     40.0
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_intervals": dict[Node, list[tuple[float, float]]],
+        "_since": dict[Node, float],
+    }
 
     def __init__(self) -> None:
         self._intervals: dict[Hashable, list[tuple[float, float]]] = {}

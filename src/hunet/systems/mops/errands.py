@@ -15,6 +15,8 @@ connection: the next hop first, the one whom the event is for last.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from hunet.model import MessageSet, Node
 from hunet.protocols.carrier import Carried
 
@@ -29,6 +31,11 @@ class Errand(Carried, frozen=True, gc=False):
 
 class Errands:
     """What a device has to hand on, and to whom."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_ways": dict[int, dict[Node, set[Way]]],
+        "_by": dict[Node, MessageSet],
+    }
 
     def __init__(self) -> None:
         self._ways: dict[int, dict[Node, set[Way]]] = {}

@@ -22,12 +22,12 @@ the own are not heard.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from hunet.model import Node, members
-from hunet.systems.mops.closeness_graph import ClosenessGraph
+from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
 from hunet.systems.mops.communities import Communities, Neighbourhoods, communities
 
 if TYPE_CHECKING:
@@ -65,6 +65,20 @@ class CommunityExchange:
     >>> devices[5].communities
     {2: (1, 2, 3), 4: (4, 5)}
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "node": Node,
+        "epoch": int,
+        "_threshold": float,
+        "_hops": int,
+        "rows": dict[Node, Row],
+        "_decided": dict[Node, int],
+        "_free": dict[Node, int],
+        "_found": dict[Node, tuple[int, tuple[Node, ...]]],
+        "_taken": dict[Node, int],
+        "near_table": ClosenessTable | None,
+        "version": int,
+    }
 
     def __init__(self, node: Node, epoch: int, links: Mapping[Node, float], *, threshold: float, hops: int) -> None:
         self.node, self.epoch = node, epoch
@@ -214,3 +228,20 @@ class CommunityExchange:
         assert self._near is not None
         known = {self.node, *self._near.graph.nodes}
         return sum(1 << node for node in sorted(known) if self._taken.get(node, rounds + 1) > rounds)
+
+    # State ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def near_table(self) -> ClosenessTable | None:
+        """The links of the part of the network that is known, once that is all that is needed."""
+        return self._near.graph.table() if self._near else None
+
+    @near_table.setter
+    def near_table(self, table: ClosenessTable | None) -> None:
+        self._near = None
+        if table is not None:
+            self._near = Neighbourhoods(ClosenessGraph(table, hops=self._hops, floor=self._threshold), self._threshold)
+
+    def restored(self) -> None:
+        """After a restart."""
+        self._news = None

@@ -19,13 +19,14 @@ against the first rule of section IV.A.) Relayed lists are not used in the own c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
 from hunet.model import Node, Topic
-from hunet.protocols.contract import ID_BYTES, Control
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, by_weight, weights_size
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
+from hunet.protocols.contract import Control
+from hunet.systems.mops.weighted_carrier import Wants, by_weight, weights_size
 
 if TYPE_CHECKING:
     from hunet.systems.mops.structure import Structure
@@ -67,11 +68,6 @@ class Lists(Control, frozen=True, gc=False):
 
     lists: tuple[InterestList, ...]
 
-    @property
-    def size(self) -> int:
-        topics = [topic for one in self.lists for topic in (*one.own, *one.carried)]
-        return 2 * ID_BYTES * len(self.lists) + sum(len(topic.encode()) + WEIGHT_BYTES for topic in topics)
-
 
 class Internal(Control, frozen=True, gc=False):
     """What a broker's community wants, told to brokers of other communities."""
@@ -81,7 +77,7 @@ class Internal(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return ID_BYTES + weights_size(self.weights)
+        return KIND_BYTES + ids_size(1) + 1 + weights_size(self.weights)
 
 
 class Relay(Control, frozen=True, gc=False):
@@ -91,11 +87,20 @@ class Relay(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return sum(ID_BYTES + weights_size(weights) for _, weights in self.lists)
+        named, many = len({community for community, _ in self.lists}), len(self.lists)
+        nodes = ids_size(named) + count_size(many) + widths(named, 0).node * many
+        return KIND_BYTES + nodes + sum([weights_size(weights) for _, weights in self.lists])
 
 
 class InterestBook:
     """The lists that a device has heard, and the weights that follow."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "own": set[Topic],
+        "lists": dict[Node, InterestList],
+        "external": dict[Node, dict[Node, _Told]],
+        "relayed": dict[Node, dict[Node, _Told]],
+    }
 
     def __init__(self, node: Node, alpha: float, default: float) -> None:
         self.node, self.alpha, self.default = node, alpha, default

@@ -7,18 +7,15 @@ knows with whomever it meets (``exchange``) until it has its community and its b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import Any, ClassVar, cast
 
 from hunet.model import Node
-from hunet.protocols.contract import ID_BYTES, Control
+from hunet.protocols.contract import Control
 from hunet.systems.mops.closeness_graph import gaussian_closeness
+from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.contact_history import ContactHistory, Edges
 from hunet.systems.mops.exchange import CommunityExchange, News
 from hunet.systems.mops.structure import Structure
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES
-
-if TYPE_CHECKING:
-    from hunet.systems.mops.communities import Communities
 
 
 class Neighbourhood(Control, frozen=True, gc=False):
@@ -26,16 +23,18 @@ class Neighbourhood(Control, frozen=True, gc=False):
 
     news: News
 
-    @property
-    def size(self) -> int:
-        links = sum(len(row.links) for row in self.news.rows)
-        named = sum(len(group) for _, group in self.news.communities)
-        whole = ID_BYTES * (1 + len(self.news.rows) + len(self.news.progress) + links + named)
-        return whole + WEIGHT_BYTES * (links + 2 * len(self.news.progress))
-
 
 class Learner:
     """One device's contacts, and its part in the forming of communities."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "history": ContactHistory,
+        "exchange": CommunityExchange | None,
+        "hellos": int,
+        "hello_bytes": int,
+        "_told": dict[Node, tuple[int, int]],
+        "_used": tuple[int, Communities] | None,
+    }
 
     def __init__(self, node: Node, *, threshold: float, hops: int, pruning: float, sigma: float, edges: Edges) -> None:
         self.node = node

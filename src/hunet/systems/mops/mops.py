@@ -6,18 +6,21 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
+from hunet.protocols.contract import Control, Data, Driver, Packet
+from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
+from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import Learner, Neighbourhood
 from hunet.systems.mops.parameters import MopsParameters, Table, prepared, with_tables
 from hunet.systems.mops.structure import Standings, Structure, structure_of
-from hunet.systems.mops.weighted_carrier import WEIGHT_BYTES, Wants, WeightedCarrier
+from hunet.systems.mops.weighted_carrier import Wants, WeightedCarrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,13 +42,28 @@ class LocalStanding(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return ID_BYTES * (1 + len(self.bridges)) + 2 * WEIGHT_BYTES * len(self.lists)
+        bridges, lists = len(self.bridges), len(self.lists)
+        named = len({self.community, *self.bridges, *[origin for origin, _ in self.lists]})
+        counts = count_size(bridges) + count_size(lists)
+        return KIND_BYTES + ids_size(named) + counts + widths(named, 0).node * (1 + bridges + lists) + 8 * lists
 
 
 class Mops(WeightedCarrier):
     """Send inside your community, collect for it outside, by weight."""
 
     Parameters: ClassVar[type[Parameters]] = MopsParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "book": InterestBook,
+        "parts_of_structure": tuple[ClosenessTable, Communities, Communities],
+        "standing": dict[Node, LocalStanding],
+        "errands": Errands,
+        "only_carried": MessageSet,
+        "_sent_to": dict[int, set[Node]],
+        "learner": Learner | None,
+        "_role": str,
+        "_lists_sent": int,
+    }
 
     def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -70,6 +88,15 @@ class Mops(WeightedCarrier):
     @classmethod
     def prepare(cls, parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
         return prepared(with_tables(parameters, experiment), experiment.contacts, experiment.training)
+
+    @classmethod
+    def prepare_live(cls, parameters: MopsParameters, storage: int) -> MopsParameters:  # noqa: ARG003
+        if parameters.learning != "exchange":
+            raise ConfigurationError(
+                f"mops with learning={parameters.learning} needs somebody who has the whole trace: "
+                "set learning=exchange, sigma=3600 and relearn=86400"
+            )
+        return parameters
 
     @property
     def community(self) -> Node:
@@ -382,3 +409,20 @@ class Mops(WeightedCarrier):
         if self.errands.done(number, peer) and self.only_carried >> number & 1:
             self.only_carried ^= 1 << number
             self.buffer.remove(self.driver.messages[number], "handover")
+
+    # State ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def parts_of_structure(self) -> tuple[ClosenessTable, Communities, Communities]:
+        """The structure as data: links, communities by label, and for brokers the communities that they bridge to."""
+        return self.structure.graph.table(), self.structure.communities, self.structure.brokers
+
+    @parts_of_structure.setter
+    def parts_of_structure(self, parts: tuple[ClosenessTable, Communities, Communities]) -> None:
+        (table, groups, bridges), p = parts, self.parameters
+        graph = ClosenessGraph(table, hops=p.hops, floor=p.threshold)
+        self.structure = Structure(graph, groups, p.pruning, bridges)
+
+    def restored(self) -> None:
+        """After a restart."""
+        self.book.weigh_by(self.structure)

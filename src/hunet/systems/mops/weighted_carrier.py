@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, without
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, text_size
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Driver, Packet
@@ -18,9 +19,6 @@ from hunet.protocols.contract import Control, Data, Driver, Packet
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
-
-WEIGHT_BYTES = 4
-"""What one weight costs in a control packet."""
 
 
 class Wants(Control, frozen=True, gc=False):
@@ -31,12 +29,12 @@ class Wants(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return WEIGHT_BYTES + weights_size(self.weights)
+        return KIND_BYTES + weights_size(self.weights) + 8
 
 
 def weights_size(weights: tuple[tuple[Topic, float], ...]) -> int:
     """Bytes of a weighted list."""
-    return sum([len(topic.encode()) + WEIGHT_BYTES for topic, _ in weights])
+    return count_size(len(weights)) + sum([text_size(topic) for topic, _ in weights]) + 8 * len(weights)
 
 
 def by_weight(weights: Mapping[Topic, float], default: float = 0.0) -> Wants:
@@ -53,6 +51,14 @@ class WeightedCarrier(Carrier):
     """A device that sends what its neighbours want most; ``gives`` decides what it may send to whom."""
 
     tells_interests: ClassVar[bool] = False
+
+    saved: ClassVar[dict[str, Any]] = {
+        "wants": dict[Node, Wants],
+        "published": MessageSet,
+        "training": bool,
+        "_began": float,
+        "_near": dict[Node, None],
+    }
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

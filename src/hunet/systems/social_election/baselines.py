@@ -54,6 +54,10 @@ class RandomBroker(BrokerSwarm):
 
     Parameters: ClassVar[type[Parameters]] = RandomBrokerParameters
 
+    saved: ClassVar[dict[str, Any]] = {
+        "_cycles": int,
+    }
+
     def __init__(self, node: Node, parameters: RandomBrokerParameters, driver: Driver, rng: Random) -> None:
         if parameters.share is None:
             raise ConfigurationError(
@@ -79,6 +83,14 @@ class RandomBroker(BrokerSwarm):
             # Brokers that are drawn again go on: they serve 1 / (1 - share) cycles in a row.
             cycle = (1 - share) * seen["duty"] / seen["terms"] or None
         return msgspec.structs.replace(parameters, share=share, cycle=cycle)
+
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:
+        if parameters.share is None:
+            raise ConfigurationError(
+                "random-broker needs somebody who has the whole trace: set share, or use social-election"
+            )
+        return super().prepare_live(parameters, storage)
 
     def start(self, now: float) -> None:
         super().start(now)

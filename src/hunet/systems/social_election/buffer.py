@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from hunet.model import Message, MessageSet, Topic
 from hunet.systems.social_election.subscription_table import SubscriptionTable, utility
 
 if TYPE_CHECKING:
-    from hunet.model import Message, MessageSet, Topic
     from hunet.protocols.contract import Driver
 
 Entry = tuple[float, int]
@@ -26,6 +26,13 @@ class Copy:
     """A message that this device holds."""
 
     __slots__ = ("entry", "hops", "mark", "message")
+
+    saved: ClassVar[dict[str, Any]] = {
+        "message": Message,
+        "entry": tuple[float, int],
+        "hops": int,
+        "mark": float,
+    }
 
     def __init__(self, message: Message, hops: int = 0, mark: float = 0.0) -> None:
         self.message = message
@@ -38,6 +45,13 @@ class Copy:
 
 class UtilityBuffer:
     """Copies by number, and by topic in order of age; the holder's subscriptions rank them."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "copies": dict[int, Copy],
+        "held": MessageSet,
+        "by_topic": dict[Topic, list[tuple[float, int]]],
+        "_expiries": list[tuple[float, int]],
+    }
 
     def __init__(self, driver: Driver, capacity: int | None, table: SubscriptionTable) -> None:
         self.copies: dict[int, Copy] = {}
@@ -102,3 +116,7 @@ class UtilityBuffer:
                 lowest = rank
         assert lowest is not None
         return lowest[2]
+
+    def restored(self) -> None:
+        """Tell the driver what is held after a restart."""
+        self._driver.stored(self.held)

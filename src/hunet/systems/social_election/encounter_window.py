@@ -20,10 +20,9 @@ the window up to date costs constant time.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
-if TYPE_CHECKING:
-    from hunet.model import Node, NodeList
+from hunet.model import Node, NodeList
 
 
 class EncounterWindow:
@@ -32,6 +31,12 @@ class EncounterWindow:
     Where fewer than ``people`` were met in that time the window reaches further back, until it has as many: up to
     ``longest`` seconds.
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_open": set[Node],
+        "_ends": dict[Node, float],
+        "_brokers": dict[Node, NodeList],
+    }
 
     def __init__(self, length: float, people: int = 0, longest: float | None = None) -> None:
         self.length = length
@@ -46,6 +51,10 @@ class EncounterWindow:
         self._popularities = 0
         """The sum of the popularities of these brokers."""
         self._peers: NodeList | None = None
+
+    def restored(self) -> None:
+        self._oldest, self._peers = -inf, None
+        self._popularities = sum(map(len, self._brokers.values()))
 
     def record(self, peer: Node, *, broker: bool, met: NodeList) -> None:
         """Stand beside a peer, who is a broker or not, as of now, and has met these nodes itself."""

@@ -5,10 +5,11 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Node, NodeList, Parameters, about
-from hunet.protocols.contract import ID_BYTES, Control, Driver, Packet
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
+from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.social_election.encounter_window import EncounterWindow
 from hunet.systems.social_election.swarm import (
     BROKER,
@@ -82,7 +83,8 @@ class Hello(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return 1 + ID_BYTES * len(self.met)
+        many = len(set(self.met))
+        return KIND_BYTES + 1 + ids_size(many) + count_size(len(self.met)) + widths(many, 0).node * len(self.met)
 
 
 class Designation(Control, frozen=True, gc=False):
@@ -93,13 +95,23 @@ class Designation(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return 2
+        return KIND_BYTES + 2 + (self.become is not None)
 
 
 class SocialElection(BrokerSwarm):
     """Dynamic broker allocation (Algorithm 1)."""
 
     Parameters: ClassVar[type[Parameters]] = SocialElectionParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "window": EncounterWindow,
+        "company": EncounterWindow,
+        "hellos": dict[Node, Hello],
+        "_last_met": float,
+        "_decisions": int,
+        "_too_few": int,
+        "_asking": bool,
+    }
 
     def __init__(self, node: Node, parameters: SocialElectionParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -15,6 +15,8 @@ another broker (social election, section IV.B). What a message is worth to a nod
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from hunet.model import Topic, matching_score, weighted_terms
 
 Matches = tuple[tuple[float, float], ...]
@@ -28,6 +30,10 @@ class SubscriptionTable:
     """Subscriptions and when each was registered last."""
 
     __slots__ = ("_matches", "_weighted", "times")
+
+    saved: ClassVar[dict[str, Any]] = {
+        "times": dict[Topic, float],
+    }
 
     def __init__(self, times: dict[Topic, float] | None = None) -> None:
         self.times: dict[Topic, float] = times or {}
@@ -70,6 +76,10 @@ class SubscriptionTable:
             scored = [(matching_score(wanted, topic), self.times[wanted]) for wanted in (*plain, *self._weighted)]
             found = self._matches[topic] = tuple([match for match in scored if match[0]])
         return found
+
+    def restored(self) -> None:
+        """After a restart."""
+        self._weighted, self._matches = None, {}
 
 
 def utility(matches: Matches, created: float, now: float) -> float:

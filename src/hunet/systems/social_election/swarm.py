@@ -32,10 +32,13 @@ from bisect import insort
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import msgspec
+
 from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Have
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
 from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
 
@@ -45,8 +48,6 @@ if TYPE_CHECKING:
 Role = Literal["user", "broker"]
 USER: Role = "user"
 BROKER: Role = "broker"
-
-TIME_BYTES = 8
 
 SHORTEST, LONGEST = 100.0, 6 * 3600.0
 """Limits of a window that follows the pace of meetings, in seconds; the shortest is the paper's."""
@@ -103,8 +104,8 @@ class Standing(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        names = len("".join(self.topics).encode()) + len("".join(self.subscriptions).encode())
-        return 1 + names + TIME_BYTES * len(self.subscriptions) + ID_BYTES * self.seen.bit_count()
+        texts = texts_size(self.topics) + texts_size(self.subscriptions)
+        return KIND_BYTES + 1 + texts + 8 * len(self.subscriptions) + ids_size(self.seen.bit_count())
 
 
 class Dispatch(Data, frozen=True, gc=False):
@@ -123,6 +124,14 @@ class Offer:
 
     __slots__ = ("climbing", "custody", "entries", "matches", "tier")
 
+    saved: ClassVar[dict[str, Any]] = {
+        "tier": int,
+        "matches": tuple[tuple[float, float], ...],
+        "custody": bool,
+        "climbing": bool,
+        "entries": list[tuple[float, int]],
+    }
+
     def __init__(self, tier: int, matches: Matches, *, custody: bool = False, climbing: bool = False) -> None:
         self.tier = tier
         self.matches = matches
@@ -140,6 +149,17 @@ class Link:
     """A neighbour."""
 
     __slots__ = ("introduced", "offers", "open", "role", "seen", "table", "told", "topics")
+
+    saved: ClassVar[dict[str, Any]] = {
+        "introduced": bool,
+        "open": bool,
+        "role": Role,
+        "topics": tuple[Topic, ...],
+        "table": SubscriptionTable,
+        "seen": MessageSet,
+        "told": MessageSet,
+        "offers": dict[tuple[Topic, bool], Offer | None],
+    }
 
     def __init__(self) -> None:
         self.introduced = False
@@ -161,6 +181,28 @@ class BrokerSwarm(Protocol):
 
     Parameters: ClassVar[type[Parameters]] = SwarmParameters
     exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
+
+    saved: ClassVar[dict[str, Any]] = {
+        "role": Role,
+        "table": SubscriptionTable,
+        "buffer": UtilityBuffer,
+        "seen": MessageSet,
+        "delivered": set[int],
+        "links": dict[Node, Link],
+        "_under_way": set[int],
+        "started": float,
+        "_role_since": float,
+        "_duty": float,
+        "_terms": int,
+        "_registered": float,
+        "_score": float,
+        "_brokered": int,
+    }
+
+    @classmethod
+    def prepare_live(cls, parameters: Any, storage: int) -> Any:  # noqa: ARG003
+        """Two people who stay together may both stay users for ever: live, they need no broker between them."""
+        return msgspec.structs.replace(parameters, direct_delivery=True)
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections import deque
 from functools import cache
 from math import cos, pi, sin, sqrt
+from typing import Any, ClassVar
 
 Matrix = list[list[float]]
 
@@ -60,6 +61,14 @@ class ScalarKalman:
         self.forecast = forecast = forecast if sample or forecast > NOTHING else 0.0
         return forecast
 
+    def numbers(self) -> list[float]:
+        """What it has learnt."""
+        return [self.error, self.forecast]
+
+    def learn_again(self, numbers: list[float]) -> None:
+        """Have learnt that."""
+        self.error, self.forecast = numbers
+
     def repeat(self, sample: float, times: int) -> float:
         """Take in the same sample so many times: the numbers of as many updates, until they change no more."""
         error, forecast, q, r = self.error, self.forecast, self.state_noise, self.observation_noise
@@ -87,6 +96,12 @@ class Levels:
     [{'news': 0.5}, {'news': 0.8}]
     """
 
+    saved: ClassVar[dict[str, Any]] = {
+        "_samples": int,
+        "_begun": dict[str, int],
+        "forecasts": dict[str, float],
+    }
+
     def __init__(self, state_noise: float, observation_noise: float) -> None:
         self._gains = gains(state_noise, observation_noise)
         self._samples = 0
@@ -94,6 +109,12 @@ class Levels:
         """For each predictor the number of samples that came before it."""
         self.forecasts: dict[str, float] = {}
         """Those that are not 0."""
+
+    def take_over(self, other: Levels) -> None:
+        """Have learnt what those of this device had before a restart."""
+        self._samples = other._samples
+        self._begun.update(other._begun)
+        self.forecasts.update(other.forecasts)
 
     def begin(self, name: str) -> None:
         """Make a predictor."""
@@ -172,6 +193,16 @@ class KalmanPredictor:
         self.state = [[value] for value in state]
         self.error = error
 
+    def numbers(self) -> list[float]:
+        """What it has learnt."""
+        return [value for row in self.state + self.error for value in row]
+
+    def learn_again(self, numbers: list[float]) -> None:
+        """Have learnt that."""
+        size = len(self.state)
+        self.state = [[value] for value in numbers[:size]]
+        self.error = [numbers[size * row : size * (row + 1)] for row in range(1, size + 1)]
+
     def update(self, sample: list[float]) -> list[float]:
         """Take in a sample; returns the forecast of the next one, G X̂."""
         f, g, omega = self.f, self.g, self.error
@@ -231,12 +262,13 @@ class Predictability:
 
     def __init__(self, window: int = 20, threshold: float = 0.5) -> None:
         self.threshold = threshold
-        self._misses: deque[float] = deque(maxlen=window)
+        self.misses: deque[float] = deque(maxlen=window)
+        """How far off the last forecasts were."""
 
     def trusted(self, sample: float, forecast: float) -> bool:
         """Take in a sample and what had been forecast for it; whether forecasts can be relied upon now."""
-        self._misses.append(abs(sample - forecast))
-        return sum(self._misses) / len(self._misses) <= self.threshold
+        self.misses.append(abs(sample - forecast))
+        return sum(self.misses) / len(self.misses) <= self.threshold
 
 
 def _times(a: Matrix, b: Matrix) -> Matrix:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from math import inf, nextafter
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
+from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet, Protocol
+from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
+from hunet.protocols.forms import NotSent
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
 
@@ -35,14 +37,16 @@ class Advertisement(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        names = len("".join(self.interests).encode()) + len("".join(self.utilities).encode())
-        return names + 8 * len(self.utilities) + ID_BYTES * self.received.bit_count()
+        texts = texts_size(self.interests) + texts_size(self.utilities)
+        return KIND_BYTES + texts + 8 * len(self.utilities) + ids_size(self.received.bit_count())
 
 
 class Outlook(Advertisement, frozen=True, gc=False):
     """An advertisement of a device that may leave out the next ones, because all of them follow from this one."""
 
-    near: tuple[Topic, ...]
+    common: Annotated[float, NotSent(0.0)]
+    """The part of the utilities that all have in common, which falls from now on."""
+    near: Annotated[tuple[Topic, ...], NotSent(())]
     """The interests of its neighbours: forecasts of these rise from now on, and all others fall."""
 
 
@@ -58,6 +62,26 @@ class SocialCast(Protocol):
     """Hand copies to whoever is likely to be near subscribers soon."""
 
     Parameters: ClassVar[type[Parameters]] = SocialCastParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "neighbours": dict[Node, None],
+        "rows": dict[Node, Advertisement],
+        "has": dict[Node, MessageSet],
+        "held": MessageSet,
+        "copies": dict[int, tuple[int, int]],
+        "received": deque[int],
+        "received_set": MessageSet,
+        "delivered": MessageSet,
+        "surroundings": Surroundings,
+        "forecasts": Forecasts,
+        "utilities": dict[Topic, float],
+        "_arrivals": int,
+        "_copies_of": dict[int, list[int]],
+        "_deliveries": dict[Node, MessageSet],
+        "_handovers": dict[Node, MessageSet],
+        "_observed": Counter[str],
+        "_asleep": float | None,
+    }
 
     def __init__(self, node: Node, parameters: SocialCastParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -91,6 +115,8 @@ class SocialCast(Protocol):
         """The last advertisement."""
         self._first_expiry = inf
         """No message that it tells of expires before."""
+        self._idle: dict[Node, tuple[Outlook, set[Topic] | None, MessageSet, MessageSet]] = {}
+        """For neighbours that can get nothing: for which row, interests near, messages here and there that is so."""
         self._movers: list[Node] = []
         """Neighbours that may get something."""
 
@@ -117,6 +143,7 @@ class SocialCast(Protocol):
             self._near = None
             if self.parameters.col_mode == "interval":
                 self.surroundings.passed.update(row.interests)
+        self._idle.pop(peer, None)
         for table in (self.has, self._handovers):
             table.pop(peer, None)
         self._wake_carriers_of(self._deliveries.pop(peer, 0))
@@ -175,7 +202,7 @@ class SocialCast(Protocol):
         if self._interests is None:
             self._interests = tuple(sorted(self.topics))
         if self._near is not None and self._repeats():
-            return Outlook(self._interests, self.utilities, received, tuple(self._near))
+            return Outlook(self._interests, self.utilities, received, self.forecasts.common, tuple(self._near))
         return Advertisement(self._interests, self.utilities, received)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -286,23 +313,28 @@ class SocialCast(Protocol):
 
     def may_move(self, peer: Node) -> bool:
         """Whether a neighbour may get something now or at a later tick, if utilities go on as they do."""
-        row, lacks = self.rows[peer], without(self.held, self.has[peer])
+        row, held, has = self.rows[peer], self.held, self.has[peer]
+        lacks = without(held, has)
         if not lacks:
             return False
         if not isinstance(row, Outlook):
             return True
+        known = self._idle.get(peer)
+        if known and known[0] is row and known[1] is self._near and known[2] == held and known[3] == has:
+            return False
         by_topic, weight, levels = self.driver.messages.by_topic, self.forecasts.weight, self.forecasts.levels
         for topic in row.interests:
             if lacks & by_topic.get(topic, 0):
                 return True
         own, theirs, least = self._near or (), row.near, self.parameters.hysteresis - _MARGIN
-        highest = min(row.utilities.values(), default=0.0) + weight  # the least is at least what all have in common
+        highest = row.common + weight
         for topic, utility in row.utilities.items():
             more = (highest if topic in theirs else utility) - least
             if more <= 0 or (topic in own and more <= weight * levels.get(topic, 0.0)):
                 continue
             if lacks & by_topic.get(topic, 0):
                 return True
+        self._idle[peer] = row, self._near, held, has
         return False
 
     def _wake(self, now: float) -> None:
@@ -454,3 +486,8 @@ class SocialCast(Protocol):
             for plan in (self._deliveries, self._handovers):
                 for peer in plan:
                     plan[peer] &= ~(1 << number)
+
+    def restored(self) -> None:
+        """Tell the driver what is held after a restart."""
+        for number, _ in self.copies.values():
+            self.driver.stored(1 << number)

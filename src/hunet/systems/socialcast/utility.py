@@ -14,8 +14,9 @@ of its surroundings to a sample between 0 and 1, and a line in ``ATTRIBUTES``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from hunet.model import Node
 from hunet.systems.socialcast.kalman import (
     KalmanPredictor,
     Levels,
@@ -55,6 +56,12 @@ class Sample:
 
 class Surroundings:
     """What a device remembers between ticks in order to sample its surroundings."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "transmissions": int,
+        "passed": set[str],
+        "_before": set[Node],
+    }
 
     def __init__(self, battery: float) -> None:
         self.transmissions = 0
@@ -107,7 +114,15 @@ class Settings(Protocol):
 
 
 class Predictor(Protocol):
-    """Forecasts one attribute. An object and no function: it is part of a device's state, which a node pickles."""
+    """Forecasts one attribute. An object and no function: it is part of a device's state."""
+
+    def numbers(self) -> list[float]:
+        """What it has learnt."""
+        ...
+
+    def learn_again(self, numbers: list[float]) -> None:
+        """Have learnt that."""
+        ...
 
     def update(self, sample: float) -> float:
         """Take in a sample; returns the forecast of the next one."""
@@ -126,6 +141,12 @@ class _Bounded(Predictor):
     def __init__(self, model: KalmanPredictor) -> None:
         self._model = model
 
+    def numbers(self) -> list[float]:
+        return self._model.numbers()
+
+    def learn_again(self, numbers: list[float]) -> None:
+        self._model.learn_again(numbers)
+
     def update(self, sample: float) -> float:
         return min(1.0, max(0.0, self._model.update([sample])[0]))
 
@@ -138,6 +159,14 @@ class _Watched(Predictor):
         self._watch = Predictability(threshold=threshold)
         self._expected = 0.0
 
+    def numbers(self) -> list[float]:
+        return [self._expected, len(self._watch.misses), *self._watch.misses, *self._predictor.numbers()]
+
+    def learn_again(self, numbers: list[float]) -> None:
+        self._expected, many = numbers[0], int(numbers[1])
+        self._watch.misses.extend(numbers[2 : 2 + many])
+        self._predictor.learn_again(numbers[2 + many :])
+
     def update(self, sample: float) -> float:
         trusted = self._watch.trusted(sample, self._expected)
         self._expected = self._predictor.update(sample)
@@ -146,6 +175,13 @@ class _Watched(Predictor):
 
 class Forecasts:
     """The predictors of one device: one for each attribute, and for ``col`` one for each interest it knows of."""
+
+    saved: ClassVar[dict[str, Any]] = {
+        "topics": dict[str, None],
+        "shared_numbers": list[list[float]],
+        "own_numbers": list[dict[str, list[float]]],
+        "level_states": list[Levels],
+    }
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -156,6 +192,8 @@ class Forecasts:
         self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Predictor]]] = []
         self._levels: list[tuple[float, Levels]] = []
         self.weight = settings.weights.get("col", 0.0)
+        self.common = 0.0
+        """The part that the last utilities have in common."""
         self.levels: dict[str, float] = {}
         """Of a device whose forecasts are monotonous, those of ``col`` that are not 0."""
         plain = settings.model == "level" and settings.distrust is None
@@ -185,7 +223,8 @@ class Forecasts:
             for _, attribute, predictors in self._own:
                 for topic, predictor in predictors.items():
                     predictor.repeat(attribute(sample, topic), times - 1)
-        common = sum([w * predictor.update(attribute(sample, "")) for w, attribute, predictor in self._shared])
+        common = sum([w * predictor.update(attribute(sample, "")) for w, attribute, predictor in self._shared], 0.0)
+        self.common = common
         found = dict.fromkeys(self.topics, common)
         for weight, attribute, predictors in self._own:
             for topic, predictor in predictors.items():
@@ -194,6 +233,40 @@ class Forecasts:
             for topic, forecast in levels.update(sample.near, times).items():
                 found[topic] += weight * forecast
         return found
+
+    # State ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def shared_numbers(self) -> list[list[float]]:
+        """What the predictors of attributes have learnt."""
+        return [predictor.numbers() for _, _, predictor in self._shared]
+
+    @shared_numbers.setter
+    def shared_numbers(self, numbers: list[list[float]]) -> None:
+        for (_, _, predictor), learnt in zip(self._shared, numbers, strict=True):
+            predictor.learn_again(learnt)
+
+    @property
+    def own_numbers(self) -> list[dict[str, list[float]]]:
+        """What those of single interests have learnt."""
+        return [{topic: each.numbers() for topic, each in predictors.items()} for _, _, predictors in self._own]
+
+    @own_numbers.setter
+    def own_numbers(self, numbers: list[dict[str, list[float]]]) -> None:
+        for (_, _, predictors), learnt in zip(self._own, numbers, strict=True):
+            for topic, each in learnt.items():
+                predictors[topic] = self._predictor()
+                predictors[topic].learn_again(each)
+
+    @property
+    def level_states(self) -> list[Levels]:
+        """Those that take samples together."""
+        return [levels for _, levels in self._levels]
+
+    @level_states.setter
+    def level_states(self, states: list[Levels]) -> None:
+        for (_, mine), state in zip(self._levels, states, strict=True):
+            mine.take_over(state)
 
     def _predictor(self) -> Predictor:
         q, r, model = self.settings.state_noise, self.settings.observation_noise, self.settings.model

@@ -8,7 +8,7 @@ is taken as a Jaccard index of at least one half, since communities next to each
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hunet.model import Node, NodeSet
 
@@ -40,6 +40,12 @@ class BrokerDirectory:
     >>> bin(directory.brokers)
     '0b1010'
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_entries": dict[Node, Entry],
+        "_judged": set[tuple[NodeSet, NodeSet, float]],
+        "brokers": NodeSet,
+    }
 
     def __init__(self) -> None:
         self._entries: dict[Node, Entry] = {}

@@ -23,12 +23,14 @@ is over a device ranks by what it met in it. Where a device has several communit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from hunet.model import MessageSet, Node, NodeSet, Parameters, about, members, without
-from hunet.protocols.contract import ID_BYTES, Control, Data, Driver, Packet
+from hunet.protocols.byte_streams import KIND_BYTES
+from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.packets import community_size
 
 if TYPE_CHECKING:
     from random import Random
@@ -65,8 +67,7 @@ class Ranks(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        sets = (self.community, self.familiar, *self.familiar_of.values())
-        return 8 + ID_BYTES * (len(self.familiar_of) + sum(each.bit_count() for each in sets))
+        return KIND_BYTES + 8 + 8 + community_size(self.community, self.familiar, self.familiar_of)
 
 
 class Standing(NamedTuple):
@@ -88,6 +89,11 @@ class Popularity:
     >>> met.rank(now=250), met.rank(now=250, single=True), met.rank(now=250, among=0b100)
     (1.5, 1.0, 0.5)
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_first": int | None,
+        "_met": dict[int, NodeSet],
+    }
 
     def __init__(self, window: float) -> None:
         self._window = window
@@ -118,6 +124,12 @@ class BubbleRap(DestinationRouter):
     """Up the ranks of the network, then up those of a subscriber's community."""
 
     Parameters: ClassVar[type[Parameters]] = BubbleRapParameters
+
+    saved: ClassVar[dict[str, Any]] = {
+        "view": LocalCommunity,
+        "popularity": Popularity,
+        "standings": dict[Node, Standing],
+    }
 
     def __init__(self, node: Node, parameters: BubbleRapParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

@@ -15,12 +15,9 @@ instant at which the threshold is reached. Afterwards the sum shrinks, and who f
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
-from hunet.model import members
-
-if TYPE_CHECKING:
-    from hunet.model import Node, NodeSet
+from hunet.model import Node, NodeSet, members
 
 
 class FamiliarSet:
@@ -35,6 +32,13 @@ class FamiliarSet:
     >>> familiar.nodes == 1 << 7
     True
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "nodes": NodeSet,
+        "_since": dict[Node, float],
+        "_total": dict[Node, float],
+        "_contacts": dict[Node, deque[tuple[float, float]]],
+    }
 
     def __init__(self, threshold: float, window: float | None = None) -> None:
         self.nodes: NodeSet = 0

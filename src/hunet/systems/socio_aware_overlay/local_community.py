@@ -28,7 +28,7 @@ Where we depart from the paper, and why (the numbers are those of our specificat
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from hunet.model import Node, NodeSet, Parameters, about, members
 from hunet.systems.socio_aware_overlay.centrality import Graph
@@ -92,6 +92,14 @@ class LocalCommunity:
     >>> bin(ann.nodes)
     '0b1111'
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "nodes": NodeSet,
+        "familiar_of": dict[Node, NodeSet],
+        "_familiar": FamiliarSet,
+        "_present": dict[Node, NodeSet],
+        "_confirmed": dict[Node, float],
+    }
 
     def __init__(self, node: Node, rules: DetectionParameters) -> None:
         self.node, self.rules = node, rules
@@ -288,3 +296,7 @@ class LocalCommunity:
             self._told = None
             self._join_anew()
         return bool(gone or stale)
+
+    def restored(self) -> None:
+        """After a restart: index the familiar sets that are known."""
+        self._join_anew()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Literal
 
 from hunet.model import Node, NodeSet, Topic
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, text_size, widths
 from hunet.protocols.carrier import Carried
-from hunet.protocols.contract import ID_BYTES, Control
+from hunet.protocols.contract import Control
 
 Purpose = Literal["inject", "flood", "unicast"]
 """Why a publication is handed over: to get it to a broker, to spread it in a community, to get it to other brokers."""
@@ -21,8 +24,16 @@ class CommunityNews(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        sets = (self.community, self.familiar, *self.familiar_of.values())
-        return ID_BYTES * (len(self.familiar_of) + sum(each.bit_count() for each in sets))
+        return KIND_BYTES + community_size(self.community, self.familiar, self.familiar_of)
+
+
+def community_size(community: NodeSet, familiar: NodeSet, familiar_of: dict[Node, NodeSet]) -> int:
+    """Bytes of what community detection exchanges."""
+    many = len(familiar_of)
+    named = reduce(or_, familiar_of.values(), community | familiar)
+    devices = reduce(or_, map((1).__lshift__, familiar_of), named).bit_count()
+    width = widths(devices, 0)
+    return ids_size(devices) + 2 * width.nodes + count_size(many) + many * (width.node + width.nodes)
 
 
 class SubscriptionNews(Control, frozen=True, gc=False):
@@ -32,7 +43,9 @@ class SubscriptionNews(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return sum(ID_BYTES + len(topic.encode()) + 1 + 8 for _, topic, _, _ in self.records)
+        named, many = len({record[0] for record in self.records}), len(self.records)
+        topics = sum([text_size(record[1]) for record in self.records])
+        return KIND_BYTES + ids_size(named) + count_size(many) + topics + many * (widths(named, 0).node + 1 + 8)
 
 
 class BrokerNews(Control, frozen=True, gc=False):
@@ -42,7 +55,11 @@ class BrokerNews(Control, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return sum(ID_BYTES * (one.bit_count() + two.bit_count()) + 8 for one, two, _ in self.communities)
+        named, many = 0, len(self.communities)
+        for brokers, members, _ in self.communities:
+            named |= brokers | members
+        devices = named.bit_count()
+        return KIND_BYTES + ids_size(devices) + count_size(many) + many * (2 * widths(devices, 0).nodes + 8)
 
 
 class Handed(Carried, frozen=True, gc=False):

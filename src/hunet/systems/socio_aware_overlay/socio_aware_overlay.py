@@ -99,6 +99,24 @@ class SocioAwareOverlay(Carrier):
     Parameters: ClassVar[type[Parameters]] = OverlayParameters
     tells_interests: ClassVar[bool] = False
 
+    saved: ClassVar[dict[str, Any]] = {
+        "place": Place,
+        "view": LocalCommunity,
+        "directory": BrokerDirectory,
+        "subscriptions": SubscriptionList,
+        "outbox": MessageSet,
+        "errands": MessageSet,
+        "unicasts": MessageSet,
+        "floods": dict[tuple[NodeSet, int], MessageSet],
+        "_reach": NodeSet,
+    }
+
+    @classmethod
+    def prepare_live(cls, parameters: OverlayParameters, storage: int) -> OverlayParameters:  # noqa: ARG003
+        if parameters.mode != "online":
+            raise ConfigurationError(f"mode {parameters.mode} needs somebody who has the whole trace: set mode=online")
+        return parameters
+
     @classmethod
     def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
         contacts, given = experiment.contacts, parameters.communities

@@ -8,7 +8,7 @@ travel by gossip towards the broker).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Node, NodeSet, Topic
 
@@ -30,6 +30,11 @@ class SubscriptionList:
     >>> bin(wanted.subscribers("news"))
     '0b100'
     """
+
+    saved: ClassVar[dict[str, Any]] = {
+        "_records": dict[tuple[Node, Topic], Record],
+        "_subscribers": dict[Topic, NodeSet],
+    }
 
     def __init__(self) -> None:
         self._records: dict[tuple[Node, Topic], Record] = {}
