@@ -181,7 +181,8 @@ def _show(
     node = numbers[event["node"]]
     if event["in"] == "create":
         kind = protocol_class(name["protocol"])
-        chosen = from_mapping(kind.Parameters, name["parameters"])
+        own = name.get("devices", {}).get(event["node"], {})
+        chosen = from_mapping(kind.Parameters, name["parameters"] | own)
         rng = node_rng(name["seed"], Stream.PROTOCOL, node, event["starts"])
         shown = DeviceCatalogue(messages)
         idle: Any = SimpleNamespace(messages=shown, **dict.fromkeys(ACTIONS, lambda *_: None))

@@ -51,6 +51,7 @@ def run(
     crashes: Sequence[Crash] = (),
     train: float = 0.0,
     storage: int | str | None = None,
+    devices: Mapping[str, Mapping[str, Any]] | None = None,
     log: EventLog | None = None,
     progress: Callable[[float], None] | None = None,
     **parameters: Any,
@@ -61,7 +62,8 @@ def run(
 
     ``parameters`` are the protocol's own (``hunet protocols`` lists them). ``train`` is the share of the trace during
     which protocols only watch. ``storage`` is what a device can hold, in bytes (``5_000_000`` or ``"5M"``); what does
-    not fit goes by the protocol's own ranking. ``progress`` is called now and then with the share of the events that
+    not fit goes by the protocol's own ranking. ``devices`` has parameters of single devices, by name, in which they
+    differ from the others. ``progress`` is called now and then with the share of the events that
     are done.
 
     >>> from hunet.model import Contacts, Publication, Subscription, Workload
@@ -100,7 +102,7 @@ def run(
 
     def make(node: int, driver: Driver, starts: int) -> Protocol:
         def create(driver: Driver) -> Protocol:
-            return kind(node, given, driver, node_rng(seed, Stream.PROTOCOL, node, starts))
+            return kind(node, own.get(node, given), driver, node_rng(seed, Stream.PROTOCOL, node, starts))
 
         return log.recording(node, driver, create, starts) if log else create(driver)
 
@@ -110,6 +112,7 @@ def run(
     topics = tuple(sorted({said.topic for said in workload.publications}))
     experiment = Experiment(contacts, training, trial, read_communities, room, links.rate is not None, topics)
     given = kind.prepare(chosen, experiment) if issubclass(kind, Prepares) else chosen
+    own = _own_parameters(kind, given, devices or {}, contacts)
     asked = msgspec.to_builtins(chosen)
     folders = {field: read_communities(path).fingerprint for field, path in named_paths(chosen).items()}
     prepared = {field: _short(value) for field, value in msgspec.to_builtins(given).items() if value != asked[field]}
@@ -119,6 +122,7 @@ def run(
         "protocol": protocol if isinstance(protocol, str) else f"{kind.__module__}:{kind.__qualname__}",
         "parameters": asked | folders,
         **({"prepared": prepared} if prepared else {}),
+        **({"devices": {name: dict(given) for name, given in devices.items()}} if devices else {}),
         "links": msgspec.to_builtins(links),
         "crashes": [list(crash) for crash in crashes],
         "train": train,
@@ -146,6 +150,18 @@ def run(
     control = play(engine, schedule, steps[1:].tolist(), progress)
     engine.observe(end)
     return Outcome(name, contacts, workload, engine.record, (begin, end), steps).result(control)
+
+
+def _own_parameters(
+    kind: type[Protocol], common: Any, devices: Mapping[str, Mapping[str, Any]], contacts: Contacts
+) -> dict[int, Any]:
+    """The parameters of devices that have some of their own."""
+    numbers = {name: node for node, name in enumerate(contacts.names)}
+    for name in devices:
+        if name not in numbers:
+            raise ConfigurationError(f"'devices' names '{name}', which is not in the contacts: take one of their names")
+    shared = msgspec.to_builtins(common)
+    return {numbers[name]: from_mapping(kind.Parameters, shared | dict(own)) for name, own in devices.items()}
 
 
 def _short(value: Any) -> Any:
