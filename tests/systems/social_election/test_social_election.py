@@ -253,6 +253,17 @@ def test_ferries_promote_themselves() -> None:
     assert roles(net) == "bb"
 
 
+def test_all_who_meet_fewer_brokers_than_before_may_promote_themselves() -> None:
+    """The paper's condition: the number of brokers met drops below the lower bound, wherever a device is."""
+    net = paper(3, self_promotion=True, ferries="all", switching=1.0, lower_bound=1, ask_again=False)
+    one = net[0]
+    has_met(one, (10, 0.0, 1))
+    net.advance(99)
+    assert roles(net) == "uuu"
+    net.advance(111)
+    assert roles(net) == "buu"  # the others have never met enough
+
+
 def test_who_stands_in_company_is_not_a_ferry() -> None:
     net = paper(2, self_promotion=True, switching=1.0, lower_bound=0, upper_bound=1)
     net[0].connect(net[1], at=10)

@@ -62,8 +62,12 @@ class SocialElectionParameters(SwarmParameters, frozen=True):
     ) = None
     switching: Annotated[float, about("probability that a designated device obeys", source="IV.A.1", ge=0, le=1)] = 0.5
     self_promotion: Annotated[
-        bool, about("users who have met nobody for half a window become brokers (ferries)", source="IV.A.2")
+        bool, about("users who have met too few brokers become brokers themselves (ferries)", source="IV.A.2")
     ] = False
+    ferries: Annotated[
+        Literal["alone", "all"],
+        about("who promotes itself: who has met nobody for half a window; or all who met enough brokers before"),
+    ] = "alone"
     ask_again: Annotated[
         bool, about("users who have met no broker at all ask their neighbours to become one, every T_w / 10")
     ] = True
@@ -111,6 +115,7 @@ class SocialElection(BrokerSwarm):
         "_decisions": int,
         "_too_few": int,
         "_asking": bool,
+        "_had_enough": bool,
     }
 
     def __init__(self, node: Node, parameters: SocialElectionParameters, driver: Driver, rng: Random) -> None:
@@ -125,6 +130,8 @@ class SocialElection(BrokerSwarm):
         self._decisions = self._too_few = 0
         self._asking = False
         """Whether the timer runs by which a device asks again."""
+        self._had_enough = False
+        """Whether this device has met enough brokers since it became a user."""
 
     def designation(self, role: Role, met: NodeList, now: float) -> Role | None:
         """Algorithm 1: what a device of this role, which has met these nodes, should become; None: what it is."""
@@ -203,6 +210,7 @@ class SocialElection(BrokerSwarm):
 
     def become(self, role: Role, now: float) -> None:
         super().become(role, now)
+        self._had_enough = False
         self._expect_loneliness(now)
 
     def timer(self, tag: str, now: float) -> None:
@@ -244,9 +252,12 @@ class SocialElection(BrokerSwarm):
         self.driver.set_timer("ask", now + window / _ASKS)
 
     def _promote_itself(self, now: float) -> None:
-        """Users who have met nobody for half a window may be ferries between crowds (section IV.A.2)."""
-        lonely = not self.links and now >= self._last_met + self.shortest / 2
-        if lonely and self.window.broker_count < self.parameters.lower_bound:
+        """Users who meet fewer brokers than they should may be ferries between crowds (section IV.A.2)."""
+        if self.window.broker_count >= self.parameters.lower_bound:
+            self._had_enough = True
+        elif self.parameters.ferries == "all":
+            self._obey(BROKER if self._had_enough else None, now)
+        elif not self.links and now >= self._last_met + self.shortest / 2:
             self._obey(BROKER, now)
         self._expect_loneliness(now)
 
@@ -256,4 +267,6 @@ class SocialElection(BrokerSwarm):
 
     def _expect_loneliness(self, now: float) -> None:
         if self.parameters.self_promotion and self.role == USER:
-            self.driver.set_timer("lonely", max(now + _TRY_AGAIN, self._last_met + self.shortest / 2))
+            alone = self.parameters.ferries == "alone"
+            soonest = self._last_met + self.shortest / 2 if alone else now + self.shortest / _ASKS
+            self.driver.set_timer("lonely", max(now + _TRY_AGAIN, soonest))
