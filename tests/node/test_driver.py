@@ -214,6 +214,7 @@ TRANSIENT = {
     "BSub._tags": "made when it is needed",
     "BSub._heard": "a cache",
     "FilterShape._positions": "a cache",
+    "Forecasts.common": "used in simulations only",
     "BrokerSwarm._sorted_topics": "made when they are needed",
     "BrokerSwarm._scores": "a cache",
     "SubscriptionTable._matches": "a cache",

@@ -302,7 +302,10 @@ def test_movement_without_a_map_becomes_contacts(hunet: Any) -> None:
     study = read_toml(Path("study/study.toml"))
     assert [(case["protocol"], case["parameters"]) for case in study["case"]] == [
         ("push", {"subscribers_carry": False, "order": "random", "evict": "first-in", "again": "at-once"}),
-        ("prophet", {"subscribers_carry": False, "time_unit": 30.0, "evict": "first-in", "again": "at-once"}),
+        (
+            "prophet",
+            {"subscribers_carry": False, "time_unit": 30.0, "renew": True, "evict": "first-in", "again": "at-once"},
+        ),
         ("max-prop", {"subscribers_carry": False, "acknowledged": "delete", "evict": "first-in", "again": "at-once"}),
     ]
     assert study["storage"] == 1000
