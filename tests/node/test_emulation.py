@@ -37,7 +37,7 @@ WANTED = [Subscription(3, "news"), Subscription(2, "art"), Subscription(1, "news
     [
         ("push", "loopback"),
         ("b-sub", "loopback"),
-        ("push", "ble"),
+        pytest.param("push", "ble", marks=pytest.mark.slow),
         pytest.param("b-sub", "ble", marks=pytest.mark.slow),
     ],
 )

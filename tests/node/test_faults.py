@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.machine import needs_proc
 from tests.node.faults import ATTACKS, attacks, cuts
 
 
+@pytest.mark.slow
 def test_links_cut_in_mid_transfer_lose_nothing(tmp_path: Path) -> None:
     counts = asyncio.run(cuts(3, seed=1, folder=tmp_path))
     assert counts["acknowledged"] == counts["delivered"] > 0

@@ -103,7 +103,12 @@ CASES: dict[str, tuple[dict[str, bytes], list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LARGE = ("cut short further down",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in CASES]
+)
 def test_one_clear_line(hunet: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     files, words, problem = CASES[name]
     monkeypatch.chdir(tmp_path)

@@ -98,7 +98,7 @@ TRACES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-QUICK = ("infocom05/contacts.Exp3.dat", "cambridge/students.one.tsv")
+QUICK = ("infocom05/contacts.Exp3.dat",)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import io
 from hunet.simulation import EventLog
@@ -21,6 +23,7 @@ for protocol in PROTOCOLS:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_hash_differently_give_the_same_bytes() -> None:
     running = [
         subprocess.Popen(

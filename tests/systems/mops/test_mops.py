@@ -498,17 +498,20 @@ def small_campus() -> dict[tuple[str, float], dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_mo_4_push_leads_at_short_lives_and_mops_at_long_ones(small_campus: Any) -> None:
     utility = {case: summary["utility"] for case, summary in small_campus.items()}
     assert utility["push", 2] > utility["mops", 2] > utility["k-nearest", 2] > utility["pull", 2]
     assert utility["mops", 24] > max(utility[name, 24] for name in ("push", "k-nearest", "pull"))
 
 
+@pytest.mark.slow
 def test_mo_6_utility_rises_with_the_life_of_events(small_campus: Any) -> None:
     for name in ("push", "pull", "k-nearest", "mops"):
         assert small_campus[name, 24]["utility"] > small_campus[name, 2]["utility"]
 
 
+@pytest.mark.slow
 def test_mo_7_direct_pull_wastes_nothing_and_push_most(small_campus: Any) -> None:
     """The paper also has MOPS above Neighbors; here it is not, with either default weight (see the page)."""
     for hours in (2, 24):
@@ -517,6 +520,7 @@ def test_mo_7_direct_pull_wastes_nothing_and_push_most(small_campus: Any) -> Non
         assert efficiency["pull"] > efficiency["mops, 0"] > efficiency["mops"] > efficiency["push"]
 
 
+@pytest.mark.slow
 def test_mo_9_without_a_default_weight_there_are_fewer_forwardings_and_longer_delays(small_campus: Any) -> None:
     for hours in (2, 24):
         with_default, without = small_campus["mops", hours], small_campus["mops, 0", hours]

@@ -11,6 +11,8 @@ import pytest
 from hunet import Contacts, Links, make_workload, make_world, run
 from hunet.model import Workload
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def world(name: str, speed: float) -> Contacts:

@@ -408,6 +408,7 @@ def table_one(seed: int, protocol: str, **parameters: Any) -> dict[str, Any]:
     return run(contacts, workload, protocol, seed=seed, max_hops=6, **parameters).summary
 
 
+@pytest.mark.slow
 def test_claims_1_and_2_prediction_delivers_far_more_and_lot_needs_thrice_the_copies() -> None:
     """SC-1: γ = 5 delivers 93 % with prediction, 40 % without. SC-2: without, thrice the copies are needed."""
     predicted = table_one(1, "socialcast", copies=5)["delivery_ratio"]
