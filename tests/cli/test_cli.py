@@ -337,7 +337,8 @@ def test_interrupted_it_stops_cleanly(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", start, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    while not list(tmp_path.glob(".log.jsonl.*.partial")):  # the run has begun when its log is open
+    # The run is under way when its log grows; before, libraries are imported, some of which swallow any exception.
+    while not any(log.stat().st_size > 10_000 for log in tmp_path.glob(".log.jsonl.*.partial")):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
