@@ -1,11 +1,11 @@
 """How fast the pipeline is, how it grows, and what it needs beside duckdb and polars doing the same job.
 
-    python bench/pipeline.py [--rows 1e6,1e7,5e7,2e8] [--engines spark,duckdb,polars] [--folder FOLDER] [--record]
-    python bench/pipeline.py --workers [--record]     (a standalone cluster of one worker, then of two: 10 million rows)
-    python bench/pipeline.py --command LOG [--record] (a whole 'hunet trace import' of a small log, several times)
-    python bench/pipeline.py --study [--runs 400]
-    python bench/pipeline.py --small             (20,000 sightings: it only shows that all engines run)
-    python bench/pipeline.py --roster FILE       (class rosters as NUS's: 12.3 million implied contacts)
+    ./run bench pipeline [--rows 1e6,1e7,5e7,2e8] [--engines spark,duckdb,polars] [--folder FOLDER] [--record]
+    ./run bench pipeline --workers [--record]     (a standalone cluster of one worker, then of two: 10 million rows)
+    ./run bench pipeline --command LOG [--record] (a whole 'hunet trace import' of a small log, several times)
+    ./run bench pipeline --study [--runs 400]
+    ./run bench pipeline --small             (20,000 sightings: it only shows that all engines run)
+    ./run bench pipeline --roster FILE       (class rosters as NUS's: 12.3 million implied contacts)
 
 A job reads a CSV of made-up sightings (one in fifty is a self-contact, one in fifty reversed, one in fifty said
 twice), cleans them, joins what is at most 240 s apart into contacts, measures every pair, and writes both tables;

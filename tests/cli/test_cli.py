@@ -337,7 +337,7 @@ def test_interrupted_it_stops_cleanly(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", start, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    # The run is under way when its log grows; before, libraries are imported, some of which swallow any exception.
+    # The run is under way when its log grows. Before, libraries are imported, and that of numpy.random swallows Ctrl-C.
     while not any(log.stat().st_size > 10_000 for log in tmp_path.glob(".log.jsonl.*.partial")):
         assert process.poll() is None
         time.sleep(0.01)
