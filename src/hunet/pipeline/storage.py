@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS_PER_FILE = 1 << 19
-"""Rows of a table's part file, about: the table is cut by the first column of its order."""
+"""Rows of a table's part file, about: the table is cut in its order."""
 INCOMPLETE = "incomplete"
 
 

@@ -154,11 +154,10 @@ class Prophet(DestinationRouter):
             again = peer in self._heard
             self.age(now)
             self._heard[peer] = now, packet.by_node
+            self._compare(peer)
             if again:
-                self._compare(peer)
                 self.driver.wake(peer)
             else:
-                self._compare(peer)
                 self.infer(peer, packet.by_node)
                 if self.parameters.renew:
                     self._renew(peer)
