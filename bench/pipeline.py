@@ -100,7 +100,11 @@ def compare(sizes: list[int], engines: list[str], folder: Path) -> list[str]:
 
 
 def measure_workers(folder: Path) -> list[str]:
-    """The same job on a real standalone cluster of one worker with one core, and of two."""
+    """The same job on a real standalone cluster of one worker with one core, and of two.
+
+    Each worker is bound to one processor. Unbound, a worker of "one core" runs Java, Java's compiler and Python on
+    all processors there are, and a second worker finds none free.
+    """
     from tests.pipeline.conftest import Cluster
 
     log = folder / "sightings-10000000.csv"
@@ -109,7 +113,7 @@ def measure_workers(folder: Path) -> list[str]:
     lines, first = ["| workers of one core | wall s | as fast |", "|---|---|---|"], 0.0
     for workers in (1, 2):
         with tempfile.TemporaryDirectory(dir=folder) as place:
-            cluster = Cluster(Path(place), workers, hidden=[])
+            cluster = Cluster(Path(place), workers, hidden=[], pinned=True)
             try:
                 os.environ["HUNET_BENCH_MASTER"] = cluster.url
                 wall = measured("spark", log, Path(place))["wall"]

@@ -117,10 +117,12 @@ class Cluster:
     """A standalone Spark cluster on loopback: a master and workers, each a process of its own.
 
     The folders of the driver do not exist for the workers: each has a mount namespace in which they are empty. Where
-    that is not allowed, ``isolation`` says so, and their Python refuses to open them.
+    that is not allowed, ``isolation`` says so, and their Python refuses to open them. With ``pinned`` all processes of
+    a worker share one processor of the machine: a task of one core is a process of Java and one of Python, which
+    otherwise take two.
     """
 
-    def __init__(self, folder: Path, workers: int, hidden: list[Path]) -> None:
+    def __init__(self, folder: Path, workers: int, hidden: list[Path], *, pinned: bool = False) -> None:
         self._folder = folder
         self._environment = spark_environment()
         self._environment.pop("PYTHONPATH", None)
@@ -145,14 +147,16 @@ class Cluster:
                 "worker.Worker",
                 [*options, "--work-dir", str(folder / f"work-{n}"), self.url],
                 "Successfully registered",
+                [*self._inside, *(["taskset", "--cpu-list", str(n)] if pinned else [])],
             )[0]
             for n in range(workers)
         ]
 
-    def _start(self, kind: str, options: list[str], awaited: str) -> tuple[subprocess.Popen[str], str]:
+    def _start(
+        self, kind: str, options: list[str], awaited: str, inside: Sequence[str] = ()
+    ) -> tuple[subprocess.Popen[str], str]:
         """Start a part of the cluster, and wait for the line that says it is there."""
         words = [f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *options]
-        inside = self._inside if kind == "worker.Worker" else []
         process, line = start_spark_program("spark-class", words, self._environment, self._folder, awaited, inside)
         self._processes.append(process)
         return process, line

@@ -229,15 +229,17 @@ def first_line(error: BaseException) -> str:
 
 
 def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]:
+    local = wish.master.startswith("local")
     log = scratch / "log4j2.properties"
     log.write_text(_LOG_SETTINGS, encoding="utf-8")
     java_options = [
         f"-Dlog4j2.configurationFile={log.as_uri()} -Dderby.system.home={scratch} -Djava.io.tmpdir={scratch}",
         "-XX:-UsePerfData",
-        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves. A large one
-        # may collect garbage for a twentieth of its time before the heap grows: it would else always grow to its limit.
+        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves; the driver of a
+        # cluster only plans. A large local job may collect garbage for a twentieth of its time before the heap grows:
+        # it would else always grow to its limit.
         "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m"
-        if wish.small
+        if wish.small or not local
         else "-XX:+UseParallelGC -XX:GCTimeRatio=19",
     ]
     if archive is not None and archive.exists():
@@ -254,7 +256,6 @@ def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]
         "spark.task.maxFailures": str(ATTEMPTS),
         **SQL_SETTINGS,
     }
-    local = wish.master.startswith("local")
     if local:
         # Few partitions: a task costs more than the rows that a finer split would save.
         settings["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 1))
