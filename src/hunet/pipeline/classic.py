@@ -235,8 +235,8 @@ def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]
     java_options = [
         f"-Dlog4j2.configurationFile={log.as_uri()} -Dderby.system.home={scratch} -Djava.io.tmpdir={scratch}",
         "-XX:-UsePerfData",
-        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves; the driver of a
-        # cluster only plans. A large local job may collect garbage for a twentieth of its time before the heap grows:
+        # Compiling a small job well, or collecting its garbage with all cores, costs more than it saves; a cluster's
+        # driver only plans. A large local job may collect garbage for a twentieth of its time before the heap grows:
         # it would else always grow to its limit.
         "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m"
         if wish.small or not local
