@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, OutputError, matching_score, members, without
+from hunet.model import ConfigurationError, Message, MessageSet, Node, OutputError, matching_score, members, without
 from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits, is_private
 from hunet.node.state import DriverState, SavedState, read_state, write_state
-from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders
+from hunet.protocols.capabilities import Demand, Explains, FindsCommunity, Settles, Surrenders, check_subscription
 from hunet.protocols.state import keeps_state, restore_part
 
 if TYPE_CHECKING:
@@ -123,6 +123,10 @@ class Device:
         for topic in sorted(self.protocol.topics - wanted):
             self.protocol.unsubscribe(topic, self.now)
         for topic in store.subscriptions():
+            try:
+                check_subscription(self._kind, topic)
+            except ConfigurationError as error:  # it was made while the node ran another protocol, and may do so again
+                _log.warning("%s; until then it gets nothing", error)
             if topic not in self.protocol.topics:
                 self.protocol.subscribe(topic, self.now)
         self._feed(saved.driver.next if saved and not saved.lost else 0)

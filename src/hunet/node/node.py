@@ -32,7 +32,7 @@ from random import Random
 from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, Self
 
-from hunet.model import ConfigurationError, Message, OutputError, Parameters, matching_score
+from hunet.model import ConfigurationError, Message, OutputError, Parameters
 from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
 from hunet.node.device import Delivered, PrivateArrived, RoleChanged
@@ -53,6 +53,7 @@ from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
 from hunet.node.vault import Vault
+from hunet.protocols.capabilities import check_subscription
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
@@ -399,7 +400,7 @@ class Node(People):
             return self.listen(topic, after, since)
         if not topic or is_private(topic):
             raise ConfigurationError("a subscription needs a topic, which does not begin with '~'")
-        matching_score(topic, "")  # weights that cannot be are refused here
+        check_subscription(self._kind, topic)
         with self._watched():
             self._driver.subscribe(topic)
         return self.listen(topic, after, since)

@@ -19,7 +19,8 @@ method names are taken: a protocol that has a method ``settled`` is told when li
 | `Repeats` | `is_silent`, `say_again` | simulations without loss |
 
 A class attribute ``exchanges_once = True`` says that what comes up while a contact lasts has to wait for the next one
-(:func:`exchanges_once`).
+(:func:`exchanges_once`). ``weighs_terms = True`` says that it serves weighted subscriptions (``hunet.model.matching``)
+as well as plain topics; without it drivers refuse them (:func:`check_subscription`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, runtime_checkable
 from typing import Protocol as StructuralType
 
-from hunet.model import Message, MessageSet, Node, NodeSet, Topic
+from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Topic, Workload, weighted_terms
 from hunet.protocols.contract import Control, Driver, Packet, Protocol
 
 __all__ = [
@@ -48,6 +49,8 @@ __all__ = [
     "Settles",
     "Surrenders",
     "Trains",
+    "check_subscription",
+    "check_subscriptions",
     "exchanges_once",
 ]
 
@@ -239,3 +242,25 @@ def exchanges_once(kind: type[Protocol]) -> bool:
     contacts are as the trace has them.
     """
     return bool(getattr(kind, "exchanges_once", False))
+
+
+def check_subscription(kind: type[Protocol], topic: Topic) -> None:
+    """Refuse a subscription that is badly written, or that a protocol would ignore.
+
+    >>> check_subscription(Protocol, "football")
+    >>> check_subscription(Protocol, "football^0.9")
+    Traceback (most recent call last):
+    hunet.model.errors.ConfigurationError: Protocol matches topics by equality only, not 'football^0.9': ...
+    """
+    terms = weighted_terms(topic)
+    if terms and not getattr(kind, "weighs_terms", False):
+        raise ConfigurationError(
+            f"{kind.__name__} matches topics by equality only, not '{topic}': subscribe to plain topics "
+            f"such as '{next(iter(terms))}', or choose a protocol that weighs terms, such as push or social-election"
+        )
+
+
+def check_subscriptions(kind: type[Protocol], workload: Workload) -> None:
+    """Refuse a workload with a subscription that a protocol would ignore."""
+    for topic in dict.fromkeys(wanted.topic for wanted in workload.subscriptions):
+        check_subscription(kind, topic)

@@ -26,7 +26,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
 from hunet.model.parameters import Parameters
-from hunet.protocols.capabilities import Counts, Delivers, OutOfBand, Repeats, Settles, Surrenders, Trains
+from hunet.protocols.capabilities import (
+    Counts,
+    Delivers,
+    OutOfBand,
+    Repeats,
+    Settles,
+    Surrenders,
+    Trains,
+    check_subscription,
+)
 from hunet.protocols.contract import Control, Data, Packet, Protocol
 from hunet.simulation.record import Record
 
@@ -308,6 +317,7 @@ class Engine:
         self.settle()
 
     def subscribe(self, node: Node, topic: Topic) -> None:
+        check_subscription(self.protocols[node].__class__, topic)
         device = self.devices[node]
         device.topics.append(topic)
         if device.up:

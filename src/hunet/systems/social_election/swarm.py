@@ -181,6 +181,7 @@ class BrokerSwarm(Protocol):
 
     Parameters: ClassVar[type[Parameters]] = SwarmParameters
     exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
+    weighs_terms: ClassVar[bool] = True
 
     saved: ClassVar[dict[str, Any]] = {
         "role": Role,
