@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet import Contacts, Publication, Subscription, Workload, run
-from hunet.model import Catalogue, ConfigurationError, matching_score, weighted_terms
+from hunet.model import Catalogue, ConfigurationError, InputError, matching_score, weighted_terms
+from hunet.simulation.workload_files import read_workload
 
 TERMS = st.text("abc", min_size=1, max_size=2)
 WEIGHTS = st.dictionaries(TERMS, st.floats(0, 1), min_size=1, max_size=4)
@@ -32,6 +35,14 @@ def test_a_plain_subscription_is_equality(one: str, two: str) -> None:
 def test_a_weight_that_is_none_is_refused(bad: str) -> None:
     with pytest.raises(ConfigurationError, match=r"is not TERM\^WEIGHT with a weight from 0 to 1"):
         matching_score(bad, "a")
+
+
+def test_a_bad_weight_is_refused_with_its_place(tmp_path: Path) -> None:
+    said, wanted = tmp_path / "said.csv", tmp_path / "wanted.csv"
+    said.write_text("id,time,node,topic\n")
+    wanted.write_text("node,topic\n0,goals\n1,goals^0.5  hockey^7\n")
+    with pytest.raises(InputError, match=r"wanted.csv, line 3: subscription .*, character 12: 'hockey\^7' is not"):
+        read_workload(Contacts.from_records([("0", "1", 0, 10)]), said, wanted)
 
 
 def test_a_catalogue_finds_what_a_weighted_subscription_matches() -> None:

@@ -15,6 +15,7 @@ what messages are called in full:
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -46,7 +47,8 @@ def weighted_terms(subscription: str) -> Mapping[str, float]:
     if _MARK not in subscription:
         return MappingProxyType({})
     terms: dict[str, float] = {}
-    for part in subscription.split():
+    for word in re.finditer(r"\S+", subscription):
+        part = word[0]
         term, _, weight = part.rpartition(_MARK)
         try:
             terms[term] = float(weight)
@@ -54,6 +56,7 @@ def weighted_terms(subscription: str) -> Mapping[str, float]:
             terms[term] = -1.0
         if not term or not 0 <= terms[term] <= 1:
             raise ConfigurationError(
-                f"subscription '{subscription}': '{part}' is not TERM^WEIGHT with a weight from 0 to 1"
+                f"subscription '{subscription}', character {word.start() + 1}: "
+                f"'{part}' is not TERM^WEIGHT with a weight from 0 to 1"
             )
     return MappingProxyType(terms)

@@ -6,7 +6,15 @@ import csv
 from math import inf, isfinite
 from typing import TYPE_CHECKING
 
-from hunet.model import InputError, Publication, Subscription, Workload, did_you_mean
+from hunet.model import (
+    ConfigurationError,
+    InputError,
+    Publication,
+    Subscription,
+    Workload,
+    did_you_mean,
+    weighted_terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +56,10 @@ def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -
         start, end = row.number("from", -inf), row.number("until", inf)
         if end < start:
             raise row.error(f"the subscription ends ({end:g}) before it begins ({start:g})")
+        try:
+            weighted_terms(row.text("topic"))
+        except ConfigurationError as error:
+            raise row.error(str(error)) from None
         wanted.append(Subscription(node(row), row.text("topic"), start, end))
     return Workload.of(said, wanted, {"publications": publications.name, "subscriptions": subscriptions.name})
 
