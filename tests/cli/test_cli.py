@@ -207,7 +207,7 @@ def test_an_event_log_replays(hunet: Any, trace: Path, tmp_path: Path) -> None:
 
 
 BAD = [
-    (("run",), "whose contacts? Give --contacts FILE or --world NAME"),
+    (("run",), "no contacts: give --contacts FILE or --world NAME"),
     (("run", "--contacts", "missing.csv"), "missing.csv: no such file"),
     (("run", "--contacts", "{trace}", "--protocol", "epidemic"), "no protocol 'epidemic'"),
     (("run", "--contacts", "{trace}", "--protocol", "pusch"), "did you mean 'push'?"),

@@ -380,7 +380,7 @@ def test_a_stopped_study_goes_on(spark: SparkSession, folder: Path, how: signal.
         ("contacts = 'trace.csv'\n[[case]]\nprotocol = 'pull'", "every [[case]] needs a name of its own"),
         ("contacts = 'trace.csv'\n[[case]]\nname = 'a'\nseed = 3", "case 'a': no key 'seed'"),
         ("contacts = 'trace.csv'\n[[case]]\nname = 'a'\n[[case]]\nname = 'b'", "'a' and 'b' are the same: drop one"),
-        ("protocol = 'push'", "whose contacts"),
+        ("protocol = 'push'", "give contacts = ... or a [[world]]"),
         ("contacts =", "is not TOML"),
     ],
 )

@@ -55,7 +55,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     contacts = hunet.make_world("community", seed=3, hosts=40, caves=5, duration=7200)
     workload = hunet.make_workload(contacts, seed=1, messages=30, topics=4, ttl=3000.0, first=0.25, last=0.5)
     hunet.run(contacts, workload, "social-election", seed=1).save(folder)
-    replay(folder)
+    replay([folder])
     return folder
 
 
@@ -125,7 +125,7 @@ def test_it_moves_by_itself_and_by_keys(crowd: Path, browser: Chrome) -> None:
 
 def test_the_journey_of_a_message_is_told(tmp_path: Path, browser: Chrome) -> None:
     folder = line(tmp_path / "run", "</script><b>news")
-    replay(folder, tmp_path / "trace.csv")
+    replay([folder], tmp_path / "trace.csv")
     open_page(browser, folder / "replay.html")
     assert "“</script><b>news”, published by ann at 00:00:05" in text(browser, "about")
     assert text(browser, "journey") == "00:00:40  ann → bob → eve → dan"
@@ -151,7 +151,7 @@ def test_open_contacts_are_right_at_any_time_among_a_hundred_thousand(tmp_path: 
     assert len(contacts) > 100_000
     hunet.run(contacts, hunet.make_workload(contacts, seed=1, messages=2), "pull").save(tmp_path / "run")
     hunet.write_contacts(contacts, tmp_path / "trace.parquet")
-    replay(tmp_path / "run", tmp_path / "trace.parquet", tmp_path / "page.html")
+    replay([tmp_path / "run"], tmp_path / "trace.parquet", tmp_path / "page.html")
     open_page(browser, tmp_path / "page.html")
     for time in (999_000.0, 900.0, 123_456.75, 500_000.0):
         slide(browser, time)
@@ -163,14 +163,14 @@ def test_open_contacts_are_right_at_any_time_among_a_hundred_thousand(tmp_path: 
 def test_a_page_needs_the_contacts_of_the_run(tmp_path: Path) -> None:
     folder = line(tmp_path / "run")
     with pytest.raises(InputError, match="name it with --contacts FILE"):
-        replay(folder)
+        replay([folder])
     other = tmp_path / "other.csv"
     hunet.write_contacts(Contacts.from_records(LINE[:2]), other)
     with pytest.raises(InputError, match=r"other.csv: has other contacts than the run"):
-        replay(folder, other)
+        replay([folder], other)
     (folder / "forwards.parquet").unlink()
     with pytest.raises(InputError, match=r"forwards.parquet: is missing: run again"):
-        replay(folder, tmp_path / "trace.csv")
+        replay([folder], tmp_path / "trace.csv")
 
 
 def test_contacts_of_a_world_are_made_again_and_checked(crowd: Path) -> None:

@@ -153,6 +153,10 @@ def node(
         Path | None,
         typer.Option(metavar="FILE", rich_help_panel=_LOG, help="Write a log, for its owner only, of 3 MiB at most."),
     ] = None,
+    event_log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=_LOG, help="Add each event of its protocol; see hunet replay."),
+    ] = None,
 ) -> None:
     """Run one device: find others, meet them, and carry publications.
 
@@ -193,6 +197,7 @@ def node(
         trial=trial,
         passphrase=passphrase(passphrase_file),
         receipts=receipts,
+        event_log=event_log,
     )
     set_up_log(verbose, log_file)
     port = None if mtcp is None else MtcpPort(Gateway(device, accept_unsigned), *parse_address(mtcp))

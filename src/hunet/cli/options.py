@@ -42,7 +42,7 @@ ProtocolName = Annotated[
 ]
 PublicationsFile = Annotated[
     str | None,
-    typer.Option(metavar="CSV", rich_help_panel=SAID, help="id,time,node,topic and if wanted size,ttl."),
+    typer.Option(metavar="CSV", rich_help_panel=SAID, help="Columns: id, time, node, topic; optional: size, ttl."),
 ]
 SubscriptionsFile = Annotated[
     str | None,

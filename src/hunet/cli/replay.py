@@ -1,4 +1,4 @@
-"""``hunet replay``: a run as a page that plays it."""
+"""``hunet replay``: a run, or the event logs of live nodes, as a page that plays it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import typer
 
 
 def replay(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A folder of hunet run --out, or DIR/tables/RUN of a study.")
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN",
+            help="A folder of hunet run --out, or DIR/tables/RUN of a study; or logs of hunet node --event-log.",
+        ),
     ],
     contacts: Annotated[
         Path | None,
@@ -26,11 +30,34 @@ def replay(
 
     Example: hunet replay results && xdg-open results/replay.html
     """
+    from hunet.model import ConfigurationError
+
+    if runs[0].is_file():
+        page = _of_logs(runs, contacts, out)
+    elif len(runs) > 1:
+        raise ConfigurationError(f"{runs[1]}: name one run, or only event logs of live nodes")
+    else:
+        page = _of_run(runs[0], contacts, out)
+    typer.echo(f"{page}: written ({page.stat().st_size / 1e6:.1f} MB); open it in a browser")
+
+
+def _of_logs(logs: list[Path], contacts: Path | None, out: Path | None) -> Path:
+    from hunet.model import ConfigurationError
+    from hunet.report.node_logs import NodeLogs
+    from hunet.report.replay import write_replay_of_logs
+    from hunet.reporting import crowd_of
+
+    if contacts:
+        raise ConfigurationError("--contacts: event logs of live nodes hold their contacts: leave it out")
+    read = NodeLogs(logs)
+    return write_replay_of_logs(logs, read, crowd_of("live nodes", read.contacts()), out)
+
+
+def _of_run(run: Path, contacts: Path | None, out: Path | None) -> Path:
     from hunet.report.replay import read_run, write_replay
     from hunet.reporting import crowd_of, people_of_run
 
     named = read_run(run)["name"]["contacts"]
     met, tracks = people_of_run(run, named, contacts)
     label = str(named["about"].get("world") or (contacts.name if contacts else "a trace"))
-    page = write_replay(run, crowd_of(label, met), tracks, out)
-    typer.echo(f"{page}: written ({page.stat().st_size / 1e6:.1f} MB); open it in a browser")
+    return write_replay(run, crowd_of(label, met), tracks, out)

@@ -74,7 +74,7 @@ class Settings:
         from hunet.pipeline.study_plan import plan_run
 
         if not self.given.get("contacts") and not self.given.get("world"):
-            raise ConfigurationError("whose contacts? Give --contacts FILE or --world NAME")
+            raise ConfigurationError("no contacts: give --contacts FILE or --world NAME")
         if self.given.get("contacts") and self.given.get("world"):
             raise ConfigurationError("name either contacts or a world, not both")
         path = self.config or Path("command line")

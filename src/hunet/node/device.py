@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    from hunet.node.event_log import NodeEventLog
     from hunet.node.private import Private
     from hunet.node.store import Store
     from hunet.protocols.contract import Data, Driver, Protocol
@@ -73,8 +74,10 @@ class Device:
         quotas: Quotas | None = None,
         limits: PublicationLimits | None = None,
         friends: Callable[[str], bool] = lambda _: False,
+        event_log: NodeEventLog | None = None,
     ) -> None:
         self.device = device
+        self._event_log = event_log
         self.store = store
         self._friends, self._wanted = friends, store.subscriptions()
         self.holdings = Holdings(device, store, quotas or Quotas(), self._favours)
@@ -144,7 +147,9 @@ class Device:
         """Make the protocol, which holds nothing yet."""
         self._timers, self._agenda = {}, []
         self.holdings.hold_only(0, {})
-        self.protocol: Protocol = self._kind(self.holdings.node, self._parameters, cast("Driver", self), self._rng)
+        log = self._event_log
+        driver = log.watch_driver(self, self._name(), self._parameters) if log else cast("Driver", self)
+        self.protocol: Protocol = self._kind(self.holdings.node, self._parameters, driver, self._rng)
 
     def _restore(self, saved: SavedState) -> None:
         """Make the protocol as it was; without those parts of its state that turn out to be damaged."""

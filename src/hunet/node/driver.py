@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
+    from hunet.node.event_log import NodeEventLog
     from hunet.node.holdings import Quotas
     from hunet.node.publication import Publication, PublicationLimits
     from hunet.node.store import Store
@@ -100,6 +101,7 @@ class LiveDriver(Device):
         friends: Callable[[str], bool] = lambda _: False,
         room: int = _ROOM,
         again: float = AGAIN,
+        event_log: NodeEventLog | None = None,
     ) -> None:
         self.links: dict[str, Link] = {}
         self._room, self._again = room, again if exchanges_once(kind) else NEVER
@@ -110,13 +112,24 @@ class LiveDriver(Device):
         self._unsaved = False
         """Whether others rely on something that is not on the disk yet."""
         super().__init__(
-            device, kind, parameters, store, rng=rng, clock=clock, quotas=quotas, limits=limits, friends=friends
+            device,
+            kind,
+            parameters,
+            store,
+            rng=rng,
+            clock=clock,
+            quotas=quotas,
+            limits=limits,
+            friends=friends,
+            event_log=event_log,
         )
         self.holdings.linked = self.links
         self._packets = Packets(self.holdings, store, self.limits)
         self.full = False
         """Whether the disk is full: nothing is taken from neighbours then."""
         self._load()
+        if event_log:
+            self.protocol = event_log.watch_protocol(self.protocol)
         self._finish()
         self._unsaved = False
         try:

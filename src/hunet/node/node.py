@@ -39,6 +39,7 @@ from hunet.node.device import Delivered, PrivateArrived, RoleChanged
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
 from hunet.node.driver import AGAIN, AnnouncementsHeard, Frame, Handed, LinkReady, LiveDriver, ReceiptsHeard
 from hunet.node.encounters import EncounterLog
+from hunet.node.event_log import NodeEventLog
 from hunet.node.folder import locked
 from hunet.node.groups import label_of
 from hunet.node.holdings import Quotas
@@ -85,8 +86,9 @@ class Node(People):
     "off". ``clock`` tells the time in seconds since 1970, of which ``pace`` pass in one real second. With ``receipts``
     the device tells authors who ask that it has got their publications; they learn how many have, not who. Systems
     that exchange once in a contact do so ``again`` after as many seconds. A ``recorder`` is given the protocol and
-    puts a watcher before it. A node that is not ``direct`` can neither write to people nor be written to. With a
-    ``passphrase`` its folder is encrypted (extra ``hunet[sealed]``).
+    puts a watcher before it. ``event_log`` is a file for all events of the protocol (docs/formats.md). A node that is
+    not ``direct`` can neither write to people nor be written to. With a ``passphrase`` its folder is encrypted (extra
+    ``hunet[sealed]``).
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class Node(People):
         again: float = AGAIN,
         receipts: bool = False,
         recorder: Callable[[Protocol], Protocol] | None = None,
+        event_log: Path | None = None,
         direct: bool = True,
         passphrase: str | None = None,
     ) -> None:
@@ -136,6 +139,7 @@ class Node(People):
         self._wall, self._pace = clock, pace
         self._patience = (keepalive, silence, neighbours or NeighbourLimits())
         self._again, self._recorder, self._gives_receipts = again, recorder, receipts
+        self._event_log = NodeEventLog(event_log) if event_log else None
         self._direct, self._passphrase = direct, passphrase
         self._limits = PublicationLimits()
         self._stack = AsyncExitStack()
@@ -187,6 +191,8 @@ class Node(People):
         self._deliveries.end()
 
     def _close_store(self) -> None:
+        if self._event_log:
+            self._event_log.close()
         try:
             self._store.close()
         except OutputError as error:
@@ -244,6 +250,7 @@ class Node(People):
             limits=self._limits,
             friends=self.book.named,
             again=self._again,
+            event_log=self._event_log,
         )
         driver.is_hidden = self.book.blocked
         if self._recorder:

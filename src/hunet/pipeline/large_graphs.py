@@ -16,7 +16,7 @@ too small an error: the stated errors are right on the whole (root mean square o
 
 *Communities*: every node takes the label that weighs most among its neighbours (Raghavan, Albert and Kumara, Physical
 Review E 76, 2007). Half of the nodes move at a time, chosen by a hash of their names, so that neighbours do not swap
-labels for ever; of equal labels the own stays, else the least wins. Nothing is random. How good the partition is, its
+labels forever; of equal labels the node's stays, else the least wins. Nothing is random. How good the partition is, its
 modularity says.
 
 Each step is cut off from the plan of the one before (``localCheckpoint``), which would double with every join.

@@ -352,7 +352,7 @@ def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[s
             _check_world(path, chosen)
             sources.append(Source(" ".join([str(chosen["name"]), *varied]), world=chosen))
     if not sources:
-        raise InputError(path, "names neither contacts nor a [[world]]: whose contacts shall it use?")
+        raise InputError(path, "names no contacts: give contacts = ... or a [[world]]")
     return sources
 
 

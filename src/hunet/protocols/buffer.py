@@ -64,7 +64,7 @@ class Buffer:
         self._many = 0
         """How many these are: counting them takes long where numbers are high."""
         self._buried: MessageSet = 0
-        """The dead when they were last looked for."""
+        """Expired messages at the last check."""
         self._arrivals = 0
         # A bounded buffer has a heap whose entries count while they agree with the dict beside it. The catalogue itself
         # knows which message is the oldest.

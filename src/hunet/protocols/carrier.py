@@ -137,7 +137,7 @@ class Carrier(Protocol):
 
     def publish(self, message: Message, now: float) -> None:
         self._see(message.bit)
-        self.delivered |= message.bit  # one's own words are not news
+        self.delivered |= message.bit  # a device never delivers its own publications
         self._store(message.bit, now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:

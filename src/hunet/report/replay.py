@@ -23,6 +23,9 @@ from hunet.model.files import file_in_place
 from hunet.report.crowd import Crowd, community_letter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hunet.report.node_logs import NodeLogs
     from hunet.worlds.tracks import Tracks
 
 _MOST_NODES = 1 << 16
@@ -53,9 +56,6 @@ def write_replay(folder: Path, crowd: Crowd, tracks: Tracks | None = None, out: 
     """Write the page of a run; returns its path."""
     found = read_run(folder)
     names = crowd.contacts.names
-    if len(names) >= _MOST_NODES:
-        raise InputError(folder, f"has {len(names)} nodes: a page can draw fewer than {_MOST_NODES}")
-    run = _run(folder, crowd, tracks)
     name = found["name"]
     facts = [
         f"seed {name['seed']}",
@@ -64,7 +64,37 @@ def write_replay(folder: Path, crowd: Crowd, tracks: Tracks | None = None, out: 
         f"contacts {name['contacts']['sha256'][:12]}",
         f"hunet {name['versions']['hunet']}",
     ]
-    title = f"{name['protocol']} on {crowd.label}"
+    tables = {each: _table(folder, each) for each in ("publications", "forwards", "deliveries", "roles")}
+    out = out or folder / "replay.html"
+    return _write_page(folder, tables, f"{name['protocol']} on {crowd.label}", facts, crowd, tracks, out)
+
+
+def write_replay_of_logs(paths: Sequence[Path], logs: NodeLogs, crowd: Crowd, out: Path | None = None) -> Path:
+    """Write the page of the event logs of live nodes; returns its path."""
+    tables = logs.tables()
+    facts = [
+        f"{len(paths)} logs of live nodes" if len(paths) > 1 else "the log of a live node",
+        f"{len(crowd.contacts.names)} devices, {len(crowd.contacts):,} contacts",
+        f"{len(tables['publications']['publication']):,} messages, {len(tables['deliveries']['time']):,} deliveries",
+    ]
+    title = f"{', '.join(sorted(logs.protocols))}, live"
+    out = out or paths[0].with_suffix(".html")
+    return _write_page(paths[0], tables, title, facts, crowd, None, out)
+
+
+def _write_page(
+    source: Path,
+    tables: dict[str, dict[str, list[Any]]],
+    title: str,
+    facts: list[str],
+    crowd: Crowd,
+    tracks: Tracks | None,
+    out: Path,
+) -> Path:
+    if len(crowd.contacts.names) >= _MOST_NODES:
+        problem = f"has {len(crowd.contacts.names)} nodes: a page can draw fewer than {_MOST_NODES}"
+        raise InputError(source, problem)
+    run = _run(source, tables, crowd, tracks)
     pages = files("hunet.report") / "pages"
     text = Template((pages / "replay.html").read_text("utf-8")).substitute(
         title=escape(title),
@@ -74,19 +104,18 @@ def write_replay(folder: Path, crowd: Crowd, tracks: Tracks | None = None, out: 
         run=json.dumps(run, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         script=(pages / "replay.js").read_text("utf-8"),
     )
-    out = out or folder / "replay.html"
     with file_in_place(out) as place:
         place.write_text(text, encoding="utf-8")
     return out
 
 
-def _run(folder: Path, crowd: Crowd, tracks: Tracks | None) -> dict[str, Any]:
+def _run(source: Path, tables: dict[str, dict[str, list[Any]]], crowd: Crowd, tracks: Tracks | None) -> dict[str, Any]:
     """All that the page knows."""
     contacts, names = crowd.contacts, crowd.contacts.names
     community = crowd.community().tolist()
-    publications = _table(folder, "publications")
+    publications = tables["publications"]
     if not publications["publication"]:
-        raise InputError(folder, "has no messages: there is nothing to follow")
+        raise InputError(source, "has no messages: there is nothing to follow")
     node = {name: number for number, name in enumerate(names)}
     ids = {each: number for number, each in enumerate(publications["publication"])}
     messages = [
@@ -101,19 +130,19 @@ def _run(folder: Path, crowd: Crowd, tracks: Tracks | None) -> dict[str, Any]:
         }
         for row in (dict(zip(publications, values, strict=True)) for values in zip(*publications.values(), strict=True))
     ]
-    moved = _table(folder, "forwards")
+    moved = tables["forwards"]
     sender, receiver = ([node[each] for each in moved[column]] for column in ("sender", "receiver"))
     handed = _grouped(
         [ids[each] for each in moved["publication"]], len(ids), time=moved["time"], sender=sender, receiver=receiver
     )
-    got = _table(folder, "deliveries")
+    got = tables["deliveries"]
     arrived = _grouped(
         [ids[each] for each in got["publication"]],
         len(ids),
         time=got["time"],
         node=[node[each] for each in got["node"]],
     )
-    turns = _table(folder, "roles")
+    turns = tables["roles"]
     served = _grouped(
         [node[each] for each in turns["node"]],
         len(names),

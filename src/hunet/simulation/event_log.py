@@ -25,25 +25,20 @@ from hunet.model import (
     DeviceCatalogue,
     HunetError,
     InputError,
-    Message,
     Node,
     from_mapping,
-    members,
 )
 from hunet.model.files import file_in_place
 from hunet.model.randomness import Stream, node_rng
-from hunet.protocols import Data, Driver, Packet, Protocol
-from hunet.protocols.codec import decode, encode
-from hunet.protocols.watcher import ACTIONS, watch_driver, watch_protocol
+from hunet.protocols import Data, Driver, Protocol
+from hunet.protocols.codec import decode
+from hunet.protocols.event_lines import EventLines
+from hunet.protocols.watcher import ACTIONS
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
-
-
-_NAMES = {("receive_out_of_band", "node"): "peer", ("send_out_of_band", "node"): "peer", ("role", "name"): "role"}
-"""Arguments that have another name in the log."""
 
 
 class ReplayError(HunetError):
@@ -77,45 +72,14 @@ class EventLog:
 
     def recording(self, node: Node, driver: Driver, create: Callable[[Driver], Protocol], starts: int) -> Protocol:
         """A protocol whose events, actions and answers are written down."""
-        now: float | None = None
+        node_name = self.names[node]
 
-        def write(event: dict[str, Any]) -> None:
-            self._write({"t": now, "node": self.names[node]} | event)
+        def write(line: dict[str, Any]) -> None:
+            self._write({"t": line.pop("t"), "node": node_name} | line)
 
-        def shown(event: str, given: dict[str, Any]) -> None:
-            nonlocal now
-            now = given["now"]
-            write({"in": event} | self._plain(event, given))
-
-        def answered(event: str, answer: Any) -> None:
-            if event == "poll":
-                write({"out": "packet"} | self._plain(event, {"packet": answer}))
-            elif event == "link_up":
-                for packet in answer:
-                    write({"out": "greeting"} | self._plain(event, {"packet": packet}))
-
-        def did(action: str, given: dict[str, Any]) -> None:
-            write({"out": action} | self._plain(action, given))
-
-        write({"in": "create", "starts": starts})
-        return watch_protocol(create(watch_driver(driver, did)), shown, answered)
-
-    def _plain(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of an event or action as JSON can hold them."""
-        plain: dict[str, Any] = {}
-        for name in sorted(given, key=lambda name: name != "but"):  # which stands first in logs that exist
-            value = given[name]
-            if isinstance(value, Packet):
-                value = encode(value, self.messages, self.names)
-            elif isinstance(value, Message):
-                value = value.id
-            elif name in ("messages", "among"):
-                value = [self.messages[number].id for number in members(value)]
-            elif name in ("peer", "node", "but") and value is not None:
-                value = self.names[value]
-            if name != "now":
-                plain[_NAMES.get((verb, name), name)] = value
-        return plain
+        lines = EventLines(write, self.messages, self.names)
+        write({"t": None, "in": "create", "starts": starts})
+        return lines.watch_protocol(create(lines.watch_driver(driver)))
 
     def _write(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line) + "\n")

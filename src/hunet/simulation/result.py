@@ -117,7 +117,7 @@ SUMMARY: dict[str, str] = {
     "buffer_max": "most messages that any node held at once",
     "role_changes": "how often a node took another role",
     "role_time": "for each role, the mean number of nodes that had it over the run",
-    "false_matches": "messages that a filter let through and nobody behind it wanted",
+    "false_matches": "false positives: messages that a filter matched and its owner did not want",
     "repeated": "deliveries repeated at a node that had crashed and forgotten",
     "observed": "what protocols count themselves, summed over nodes; their pages say what",
 }

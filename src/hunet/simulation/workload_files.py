@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -> Workload:
     """A workload from two CSV files with a header line.
 
-    Publications: id, time, node, topic, and if wanted size (bytes) and ttl (seconds). Subscriptions: node, topic, and
-    if wanted from and until (seconds, both included). Nodes are named as in the contact table.
+    Publications: id, time, node, topic; optional: size (bytes) and ttl (seconds). Subscriptions: node, topic;
+    optional: from and until (seconds, both included). Nodes are named as in the contact table.
     """
     number = {name: i for i, name in enumerate(contacts.names)}
 

@@ -107,12 +107,12 @@ class Campus(Parameters, frozen=True):
     )
     own_elective: Annotated[
         float,
-        about("chance that an undergraduate's elective is of the own department", source="ours", ge=0, le=1),
+        about("chance that an undergraduate's elective is of their department", source="ours", ge=0, le=1),
     ] = 0.5
     graduate_courses: Annotated[int, about("core courses of a graduate cohort", source="ours", ge=0)] = 2
     graduate_electives: Annotated[int, about("graduate electives a department offers", source="ours", ge=0)] = 1
     graduate_own_elective: Annotated[
-        float, about("chance that a graduate's elective is of the own department", source="ours", ge=0, le=1)
+        float, about("chance that a graduate's elective is of their department", source="ours", ge=0, le=1)
     ] = 0.7
     attendance: Annotated[float, about("chance to attend a class", source="ours", ge=0, le=1)] = 0.9
     stay: Annotated[float, about("chance to stay in a free slot", symbol="σ", source="ours", ge=0, le=1)] = 0.75

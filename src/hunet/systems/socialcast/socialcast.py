@@ -438,7 +438,7 @@ class SocialCast(Protocol):
             self.driver.deliver(message, hops)
 
     def _remember(self, number: int) -> None:
-        """The last λ messages received, own publications included (A6)."""
+        """The last λ messages received, own publications included: the paper does not say."""
         if not self.received_set >> number & 1:
             self.received.append(number)
             self.received_set |= 1 << number

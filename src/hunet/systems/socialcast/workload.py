@@ -4,7 +4,7 @@ Half of the people publish and, independently, half of them subscribe, each to t
 publisher publishes at regular intervals for a while, each time on an interest drawn from those that somebody has. The
 contacts must say who belongs to which community (those of ``hunet world community`` do), or else a file must: the
 classes of a school, for instance. Communities are numbered by size, and where there are more of them than interests
-they share (A14 of our specification).
+they share: the paper does not say what happens if detection finds another number of communities than interests.
 """
 
 from __future__ import annotations

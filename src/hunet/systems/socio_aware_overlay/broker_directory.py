@@ -2,8 +2,8 @@
 
 Communities have no names in the paper, yet every broker is to keep "the list of brokers in the other communities"
 (Socio-Aware Overlay, section 5.2). Here a community goes by the smallest number among its brokers, and an entry makes
-way for a newer one of the same name or of a community that is mostly the same (A5 of our specification; *overlapping*
-is taken as a Jaccard index of at least one half, since communities next to each other share members).
+way for a newer one of the same name or of a community that is mostly the same (*mostly*
+is a Jaccard index of at least one half, since communities next to each other share members).
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ at each end (the numbers are the paper's steps):
 Sets of devices are integers with a bit for each, so that an intersection is a machine operation. The work of a contact
 follows the size of the two communities, whatever the size of the network.
 
-Where we depart from the paper, and why (the numbers are those of our specification, section 12)
-- FoC is kept for SIMPLE too: without it a device knows no graph to compute centralities on (A3).
+Where we depart from the paper, and why
+- FoC is kept for SIMPLE too: without it a device knows no graph to compute centralities on.
 - A familiar peer's own familiar set enters FoC at once, as it was told in this contact.
 - In step 6 the members of the peer's community are tried once, in the order of their numbers, each with those before it
   already in C. The paper gives no order.
 - With a sliding window, which the paper leaves to another, familiar peers are forgotten with their contacts, and a
-  member that has not been confirmed for the length of the window leaves the community (A9).
+  member that has not been confirmed for the length of the window leaves the community.
 """
 
 from __future__ import annotations

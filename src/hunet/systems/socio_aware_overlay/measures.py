@@ -3,7 +3,7 @@
 A publication is created (A), handed over by its publisher for the first time (B) and delivered to a subscriber (C;
 section 5.3). Times are counted in units. The paper says that one has 0.5 s, but its tables have hours beside the
 units, and all ten rows agree on 390 s. *Undelivered* are publications that reached nobody; averages are over deliveries
-(A1 and A2 of our specification).
+(a row of UCSD has 17 publications delivered, 17 hops in all, and 1.00 on average).
 """
 
 from __future__ import annotations
