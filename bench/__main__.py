@@ -26,8 +26,10 @@ PARTS = (
     "pipeline",
     "node",
     "crowd",
+    "kill",
 )
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGES = [Path(__file__).resolve().parents[1] / "docs" / name for name in ("performance.md", "node.md")]
+LONGER = {"--people": "the largest", "--minutes": "for minutes"}
 
 
 class Tee(io.StringIO):
@@ -57,7 +59,7 @@ def main() -> None:
         with redirect_stdout(Tee(sys.stdout)) as printed:
             runpy.run_path(str(Path(__file__).parent / f"{part}.py"), run_name="__main__")
         if write:
-            put_into_page(f"{part}, the largest" if "--people" in rest else part, printed.getvalue())
+            put_into_page(", ".join([part, *(LONGER[word] for word in rest if word in LONGER)]), printed.getvalue())
 
 
 def put_into_page(part: str, text: str) -> None:
@@ -66,9 +68,10 @@ def put_into_page(part: str, text: str) -> None:
     from hunet.simulation import engine
 
     name = f"bench {part}" + ("" if str(engine.__file__).endswith(".py") else ", compiled")
-    if f"<!-- {name} -->" in PAGE.read_text("utf-8"):
-        replace_section(PAGE, text.strip(), name)
-        print(f"{PAGE.name}: {name} written", file=sys.stderr)
+    for page in PAGES:
+        if f"<!-- {name} -->" in page.read_text("utf-8"):
+            replace_section(page, text.strip(), name)
+            print(f"{page.name}: {name} written", file=sys.stderr)
 
 
 if __name__ == "__main__":

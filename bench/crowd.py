@@ -6,30 +6,50 @@ fresh keys look for the node, one after the other of the same host, and each pub
 
     ./run bench crowd
     ./run bench crowd --small                 8 Sybils and 100 silent connections
+    ./run bench crowd --minutes 10 --write    the attack goes on; an honest pair talks through the node all the while
+
+With ``--minutes`` there are also eight strangers who send nonsense, within sessions and without. The pair are two
+devices that know nobody but the node: one publishes every second, the other subscribes. The attack is withstood if
+in each minute something published in that minute arrived within 5 s, if nothing of the pair is missing a minute after
+the last was published, if no own publication is gone, and if the node's memory is in the second half never more than
+1.2 times the most of the first half.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from hunet.model import PeerError
 from hunet.node import wire
+from hunet.node.holdings import short_id
 from hunet.node.identity import Identity
 from hunet.node.node import Node
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
+from hunet.protocols.packet_bytes import to_bytes
+from hunet.protocols.packets import Carried
 
 SMALL = "--small" in sys.argv
 SYBILS, SILENT, HONEST = (8, 100, 1) if SMALL else (64, 3000, 5)
+SENSELESS = 8
 WITHIN = 5.0
+MINUTES = float(sys.argv[sys.argv.index("--minutes") + 1]) if "--minutes" in sys.argv else 0.0
+MINUTE = 60.0
+GROWTH = 1.2
+Ask = Callable[[], Awaitable[dict[str, Any]]]
 READY, KEEP, DATA = b"\x02", b"\x03", b"\0"
 
 
@@ -43,7 +63,15 @@ async def victim(folder: Path) -> None:
             own = sum(each["id"] in said for each in node.carried(1 << 20))
             mib = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
             print(
-                json.dumps({"own": own, "mib": mib, "links": status["peers"], "counters": status["counters"]}),
+                json.dumps(
+                    {
+                        "own": own,
+                        "mib": mib,
+                        "held": status["held"],
+                        "links": status["peers"],
+                        "counters": status["counters"],
+                    }
+                ),
                 flush=True,
             )
 
@@ -80,26 +108,72 @@ async def flood(session: Session, identity: Identity) -> None:
     async def say(**said: object) -> None:
         await session.send(DATA + wire.encode({"contact": 1, **said}))
 
-    await say(t="greet", version=1, protocol="push", packets=[])
-    await say(t="ready", awake=True)
-    reading = asyncio.create_task(read(session))
-    try:
-        for number in range(1, 1 << 30):
-            said = [
-                Publication.signed(identity, "junk", bytes([n]) * 500, created=time.time() + number, ttl=9e4)
-                for n in range(8)
-            ]
-            packet = {"kind": "hunet.Carried", "messages": [each.id for each in said], "hops": [1] * 8}
-            await say(t="data", number=number, packet=packet, publications=[each.to_bytes() for each in said])
-            await asyncio.sleep(1.0)
-    finally:
-        reading.cancel()
-
-
-async def read(session: Session) -> None:
-    with suppress(PeerError):
+    async def hear(*kinds: str) -> None:
+        """Take what the node gives, as an honest device does, until it says one of these."""
         while True:
-            await session.receive()
+            frame = await session.receive()
+            heard = wire.decode(frame[1:]) if frame[:1] == DATA and frame[1:] else {}
+            if heard.get("t") == "data":
+                await say(t="ack", number=heard["number"], awake=True)
+            if heard.get("t") in kinds:
+                return
+
+    await say(t="greet", version=2, protocol="push", packets=[])
+    await say(t="ready", awake=True)
+    await hear("ready" if identity.device > session.device else "turn")
+    for number in range(1, 1 << 30):
+        said = [Publication.signed(identity, "junk", bytes([n]) * 500, created=time.time(), ttl=9e4) for n in range(8)]
+        ids = [short_id(each.id) for each in said]
+        packet = to_bytes(Carried((1 << len(ids)) - 1, (1,) * len(ids)), ids.__getitem__, lambda _: bytes(8))
+        await say(t="data", number=number, packet=packet, publications=[each.to_bytes() for each in said])
+        await hear("ack", "turn")
+        await asyncio.sleep(1.0)
+
+
+async def nonsense(host: str, port: int, seed: int) -> None:
+    """Random bytes instead of a handshake, and random frames in a session."""
+    rng = random.Random(seed)
+    while True:
+        with suppress(OSError, PeerError, TimeoutError):
+            _, writer = await asyncio.open_connection(host, port)
+            writer.write(rng.randbytes(rng.randrange(1, 4000)))
+            await writer.drain()
+            writer.transport.abort()
+            session = await open_session(*await asyncio.open_connection(host, port), Identity.new(), True)
+            try:
+                for _ in range(10):
+                    await session.send(rng.choice([READY, KEEP, DATA]) + rng.randbytes(rng.randrange(4000)))
+            finally:
+                session.abort()
+        await asyncio.sleep(0.5)
+
+
+async def pair(address: str, folder: Path, seconds: float) -> None:
+    """Say when each message of an honest pair was published, and after how many seconds it came; None if it did not."""
+    async with (
+        Node(folder / "ann", "push", listen="127.0.0.1:0", beacons=False) as ann,
+        Node(folder / "bob", "push", listen="127.0.0.1:0", beacons=False) as bob,
+    ):
+        for node in (ann, bob):
+            node._neighbourhood._tasks.start(keep_dialling(node, address))
+        came: dict[str, float] = {}
+
+        async def take() -> None:
+            async for message in bob.subscribe("news"):
+                came[message.id] = time.monotonic()
+
+        taking = asyncio.create_task(take())
+        began = time.monotonic()
+        said: dict[str, float] = {}
+        while (now := time.monotonic()) - began < seconds:
+            said[(await ann.publish("news", f"message {len(said)}")).id] = now
+            await asyncio.sleep(1.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MINUTE):
+                while len(came) < len(said):
+                    await asyncio.sleep(0.1)
+        taking.cancel()
+        print(json.dumps([(at - began, came[each] - at if each in came else None) for each, at in said.items()]))
 
 
 async def honest(address: str, folder: Path) -> None:
@@ -141,22 +215,37 @@ async def main() -> None:
         host, _, port = address.rpartition(":")
         attackers = [asyncio.create_task(sybil(host, int(port))) for _ in range(SYBILS)]
         attackers += [asyncio.create_task(silent(host, int(port))) for _ in range(SILENT)]
-        try:
-            await asyncio.sleep(1.0 if SMALL else 10.0)
-            times = []
-            for number in range(HONEST):
-                words = [sys.executable, __file__, "--honest", address, f"{folder}/honest{number}"]
-                told = await asyncio.to_thread(subprocess.run, words, stdout=subprocess.PIPE, check=True)
-                times.append(json.loads(told.stdout))
+        if MINUTES:
+            attackers += [asyncio.create_task(nonsense(host, int(port), seed)) for seed in range(SENSELESS)]
+
+        async def ask() -> dict[str, Any]:
+            assert process.stdin and process.stdout
             process.stdin.write("how\n")
             process.stdin.flush()
-            found = json.loads(await asyncio.to_thread(process.stdout.readline))
+            told: dict[str, Any] = json.loads(await asyncio.to_thread(process.stdout.readline))
+            return told
+
+        try:
+            await asyncio.sleep(1.0 if SMALL else 10.0)
+            if MINUTES:
+                await withstand(address, Path(folder), ask)
+            else:
+                await let_in(address, Path(folder), ask)
         finally:
             process.kill()
             process.communicate()
             for task in attackers:
                 task.cancel()
             await asyncio.gather(*attackers, return_exceptions=True)
+
+
+async def let_in(address: str, folder: Path, ask: Ask) -> None:
+    times = []
+    for number in range(HONEST):
+        words = [sys.executable, __file__, "--honest", address, f"{folder}/honest{number}"]
+        told = await asyncio.to_thread(subprocess.run, words, stdout=subprocess.PIPE, check=True)
+        times.append(json.loads(told.stdout))
+    found = await ask()
     slowest = max(linked for linked, _ in times)
     shown = ", ".join(f"{linked:.1f} ({taken:.1f})" for linked, taken in times)
     print(f"{SYBILS} Sybils, {SILENT} silent connections, all on one host")
@@ -166,10 +255,51 @@ async def main() -> None:
     assert slowest < WITHIN, f"one of them waited for {slowest:.1f} s"
 
 
+async def withstand(address: str, folder: Path, ask: Ask) -> None:
+    seconds = MINUTES * MINUTE
+    words = [sys.executable, __file__, "--pair", address, f"{folder}/pair", str(seconds)]
+    talking = asyncio.create_task(asyncio.to_thread(subprocess.run, words, stdout=subprocess.PIPE, check=True))
+    began, memory = time.monotonic(), []
+    while not talking.done():
+        memory.append((time.monotonic() - began, (await ask())["mib"]))
+        await asyncio.wait([talking], timeout=min(5.0, seconds / 10))
+    times: list[tuple[float, float | None]] = json.loads((await talking).stdout)
+    found = await ask()
+    print(f"{SYBILS} Sybils, {SILENT} silent connections, {SENSELESS} who send nonsense, {MINUTES:g} minutes\n")
+    print("| minute | published by the pair | arrived | after (median), s | after (most), s | the node's memory, MiB |")
+    print("|---|---|---|---|---|---|")
+    unserved = []
+    for minute in range(ceil(MINUTES)):
+        here = [took for at, took in times if at // MINUTE == minute]
+        came = [took for took in here if took is not None]
+        most = max((mib for at, mib in memory if at // MINUTE == minute), default=0.0)
+        shown = f"{median(came):.2f} | {max(came):.2f}" if came else "- | -"
+        print(f"| {minute + 1} | {len(here)} | {len(came)} | {shown} | {most:.0f} |")
+        if not came or min(came) > WITHIN:
+            unserved.append(minute + 1)
+    refused = {name: many for name, many in sorted(found["counters"].items()) if many}
+    print(f"\nown publications left: {found['own']} of 40; held in all: {found['held']:,}; counted by the node:")
+    print(", ".join(f"{name} {many:,}" for name, many in refused.items()))
+    half = seconds / 2
+    early = max(mib for at, mib in memory if at < half)
+    late = max(mib for at, mib in memory if at >= half)
+    missing = sum(took is None for _, took in times)
+    wrong = [
+        f"{40 - found['own']} own publications are gone" * (found["own"] != 40),
+        f"{missing} of the pair's are missing" * bool(missing),
+        f"nothing came within {WITHIN:g} s in minutes {unserved}" * bool(unserved),
+        f"memory grew from {early:.0f} to {late:.0f} MiB" * (late > GROWTH * early),
+    ]
+    verdict = "; ".join(filter(None, wrong))
+    print(f"\n{'Not withstood: ' + verdict if verdict else 'Withstood'}, by the rule in bench/crowd.py.")
+
+
 if __name__ == "__main__":
     if "--victim" in sys.argv:
         asyncio.run(victim(Path(sys.argv[2])))
     elif "--honest" in sys.argv:
         asyncio.run(honest(sys.argv[2], Path(sys.argv[3])))
+    elif "--pair" in sys.argv:
+        asyncio.run(pair(sys.argv[2], Path(sys.argv[3]), float(sys.argv[4])))
     else:
         asyncio.run(main())

@@ -384,3 +384,17 @@ def test_the_readme_and_the_site_list_every_system_of_the_registry() -> None:
             assert one.paper.split('"')[1] in " ".join(
                 (ROOT / f"docs/systems/{one.name}.md").read_text("utf-8").split()
             )
+
+
+def test_every_promise_of_a_node_names_tests_that_there_are() -> None:
+    page = (ROOT / "docs" / "node.md").read_text("utf-8")
+    promises = page.split("## What it promises")[1].split("### Killed, and attacked")[0]
+    promises += page.split("### Promises and the tests that hold them")[1].split("\n## ")[0]
+    rows = [line for line in promises.splitlines() if line.startswith("| ") and "| test" not in line]
+    assert len(rows) > 30
+    for row in rows[1:]:
+        promise, named = row.strip("| ").rsplit(" | ", 1)
+        tests = re.findall(r"`([\w/]+\.py)::(test_\w+)`", named)
+        assert tests, f"no test holds: {promise}"
+        for file, test in tests:
+            assert f"def {test}(" in (ROOT / "tests" / "node" / file).read_text("utf-8"), f"{file} has no {test}"

@@ -22,13 +22,13 @@ from pathlib import Path
 
 from hunet import Node
 
-PROTOCOL = "push"
+ROOT = Path(__file__).parents[2]
 
 
 async def publish(folder: Path, port: int) -> None:
     """Publish as quickly as the disk allows, a little pause between; write down each acknowledgement."""
     number = len(_lines(folder / "acknowledged"))
-    async with Node(folder / "node", PROTOCOL, listen=f"127.0.0.1:{port}", beacons=False) as node:
+    async with Node(folder / "node", listen=f"127.0.0.1:{port}", beacons=False) as node:
         with (folder / "acknowledged").open("a") as acknowledged:
             print("running", flush=True)
             while not (folder / "enough").exists():
@@ -45,7 +45,7 @@ async def subscribe(folder: Path, port: int) -> None:
     got = [line.split() for line in _lines(folder / "got")]
     after = int(got[-1][0]) if got else 0
     peers = [f"127.0.0.1:{port}"]
-    async with Node(folder / "node", PROTOCOL, listen="127.0.0.1:0", beacons=False, peers=peers) as node:
+    async with Node(folder / "node", listen="127.0.0.1:0", beacons=False, peers=peers) as node:
         with (folder / "got").open("a") as file:
             print("running", flush=True)
             async for delivery in node.subscribe("news", after=after):
@@ -71,7 +71,9 @@ class Device:
         for path in (self.folder / "acknowledged", self.folder / "got"):
             if path.exists():
                 path.write_text("".join(_lines(path)))
-        self._process = subprocess.Popen(self._words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            self._words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "running\n":
             raise AssertionError(self._process.communicate()[1])
