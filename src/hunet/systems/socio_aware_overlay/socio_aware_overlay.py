@@ -59,9 +59,13 @@ class OverlayParameters(DetectionParameters, frozen=True):
     broker_group: Annotated[
         bool, about("whether all of the most central members are brokers, or one of them", source="section 5.2")
     ] = True
-    broker_link: Annotated[
-        Literal["direct", "unicast"], about("how brokers reach each other", source="section 5.1")
-    ] = "direct"
+    broker_link: (
+        Annotated[
+            Literal["direct", "unicast"],
+            about("how brokers reach each other; none: direct if simulated, unicast if live", source="section 5.1"),
+        ]
+        | None
+    ) = None
     unicast: Annotated[
         Literal["epidemic", "contact"], about("what carries unicast: everybody, or brokers who meet brokers")
     ] = "epidemic"
@@ -115,7 +119,12 @@ class SocioAwareOverlay(Carrier):
     def prepare_live(cls, parameters: OverlayParameters, storage: int) -> OverlayParameters:  # noqa: ARG003
         if parameters.mode != "online":
             raise ConfigurationError(f"mode {parameters.mode} needs somebody who has the whole trace: set mode=online")
-        return parameters
+        if parameters.broker_link == "direct":
+            raise ConfigurationError(
+                "broker_link direct needs a network that joins all brokers at all times, which live nodes have not: "
+                "set broker_link=unicast, or leave it out"
+            )
+        return msgspec.structs.replace(parameters, broker_link="unicast")
 
     @classmethod
     def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
@@ -166,7 +175,7 @@ class SocioAwareOverlay(Carrier):
         self._reach: NodeSet = 0
         """Who may get any of them."""
         self._online = parameters.mode == "online"
-        self._direct = parameters.broker_link == "direct"
+        self._direct = parameters.broker_link != "unicast"
         self._seen = self.place
         """The place that followed from the community as it was last looked at."""
         self._degree = 0
@@ -183,6 +192,11 @@ class SocioAwareOverlay(Carrier):
     def is_broker(self) -> bool:
         """Whether this device is a broker of its community."""
         return bool(self.place.brokers >> self.node & 1)
+
+    @property
+    def knows_no_broker(self) -> bool:
+        """Whether step 7 has no default community to offer: then a device serves those that it meets itself."""
+        return self._online and self.parameters.default_community and not (self.place.brokers or self.directory.brokers)
 
     # Events: contacts -----------------------------------------------------------------------------------------------
 
@@ -330,6 +344,8 @@ class SocioAwareOverlay(Carrier):
         elif packet.purpose == "inject":
             self.errands |= messages
             kept |= messages
+            if self.knows_no_broker:
+                self._serve(messages)  # among those it has met; the errand is still for a broker
         return kept
 
     def _serve(self, messages: MessageSet, told: NodeSet = 0) -> MessageSet:
@@ -368,6 +384,8 @@ class SocioAwareOverlay(Carrier):
     def _of_concern(self, records: Sequence[Record], peer: Node) -> Sequence[Record]:
         """Of records that a peer tells, those that concern this device: step 4, and for brokers their guests'."""
         subscribers = self.place.community
+        if self.knows_no_broker:
+            subscribers |= 1 << peer
         if self.is_broker:
             if self.place.brokers >> peer & 1:
                 return records
@@ -459,7 +477,7 @@ class SocioAwareOverlay(Carrier):
         return tuple(news)
 
     def _is_near(self, peer: Node) -> bool:
-        return bool((self.place.community | self.place.brokers) >> peer & 1)
+        return self.knows_no_broker or bool((self.place.community | self.place.brokers) >> peer & 1)
 
     def _see(self, new: MessageSet) -> None:
         super()._see(new)
