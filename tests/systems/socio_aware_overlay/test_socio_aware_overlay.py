@@ -494,6 +494,37 @@ def test_a_directory_keeps_the_newest_of_a_community() -> None:
 # Whole runs ---------------------------------------------------------------------------------------------------------
 
 
+def test_who_withdraws_leaves_all_older_entries_whichever_comes_first() -> None:
+    old, gone, again = (
+        Entry(nodes(1, 2), nodes(1, 2, 3), 10.0),
+        Entry(nodes(1), 0, 20.0),
+        Entry(nodes(1), nodes(1), 30.0),
+    )
+    for order in ((old, gone), (gone, old)):
+        directory = BrokerDirectory()
+        for entry in order:
+            directory.update([entry])
+        assert directory.brokers == nodes(2)
+        assert directory.of_broker(1) is None
+        assert directory.update([again])
+        assert directory.brokers == nodes(1, 2)
+        assert not directory.update([Entry(nodes(1), 0, 25.0)])
+
+
+def test_who_is_listed_and_is_no_broker_withdraws_and_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """0 is told that it is a broker, and is none; what it is sent goes to the brokers of its community."""
+    net = Network("socio-aware-overlay", 4, broker_link="direct")
+    device, news = net[0].protocol, net[3].publish("news", at=0)
+    device.receive_out_of_band(3, BrokerNews(((nodes(0, 3), nodes(0, 3), 1.0),)), 5.0)
+    assert device.directory.brokers == nodes(3)
+    device.place = Place(nodes(0, 1), nodes(1))
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(device, "_send_out_of_band", lambda to, packet: sent.append((to, packet.messages)))
+    device.receive_out_of_band(3, Direct(news.bit, (0,), nodes(0, 3)), 6.0)
+    assert not device.floods
+    assert sent == [(1, news.bit)]
+
+
 def test_direct_serves_communities_that_never_meet_and_unicast_cannot() -> None:
     apart = Contacts.from_records([row for row in circles().records() if {row[0], row[1]} != {"4", "5"}])
     work = Workload.of([Publication("m", 1500.0, 0, "news")], [Subscription(9, "news"), Subscription(1, "news")])

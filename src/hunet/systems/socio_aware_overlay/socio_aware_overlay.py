@@ -244,6 +244,7 @@ class SocioAwareOverlay(Carrier):
                 self._brokers_heard[peer] = packet.communities
                 if self.directory.update(packet.communities):
                     self._words.clear()
+                    self._withdraw(now)
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
             if self._subscriptions_heard.get(peer) != packet.records:
@@ -263,6 +264,7 @@ class SocioAwareOverlay(Carrier):
         elif isinstance(packet, BrokerNews):
             if self.directory.update(packet.communities):
                 self._words.clear()
+                self._withdraw(now)
         elif isinstance(packet, SubscriptionNews):
             self._learn(packet.records, node, shared=True)
 
@@ -331,7 +333,7 @@ class SocioAwareOverlay(Carrier):
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
         if isinstance(packet, Direct):
-            return self._serve(messages, packet.told)
+            return self._serve(messages, packet.told) if self.is_broker else self._pass_on(messages, packet.told)
         assert isinstance(packet, Handed)
         kept = 0
         if packet.purpose == "flood" and packet.left:
@@ -366,6 +368,15 @@ class SocioAwareOverlay(Carrier):
             self.unicasts |= messages
             kept |= messages
         return kept
+
+    def _pass_on(self, messages: MessageSet, told: NodeSet) -> MessageSet:
+        """What somebody who is no broker does with publications for one: its community's brokers get them."""
+        others = self.place.brokers & ~(told | 1 << self.node)
+        if others and messages:
+            hops = tuple([self.hops[number] for number in members(messages)])
+            for broker in _sorted(others):
+                self._send_out_of_band(broker, Direct(messages, hops, told | others | 1 << self.node))
+        return 0
 
     def _send_out_of_band(self, broker: Node, packet: Packet) -> None:
         cast("OutOfBandDriver", self.driver).send_out_of_band(broker, packet)
@@ -451,12 +462,19 @@ class SocioAwareOverlay(Carrier):
                 handed_on = SubscriptionNews(self.subscriptions.records())
                 for broker in _sorted(place.brokers & ~before.brokers):
                     self._send_out_of_band(broker, handed_on)
+        self._withdraw(now)
         if was_broker != self.is_broker:
             self.driver.role("broker" if self.is_broker else "user")
             if self.is_broker and self.errands:  # they are at their end
                 ended, self.errands = self.errands, 0
                 self._drop(ended & ~self._serve(ended))
         self._wake_all()
+
+    def _withdraw(self, now: float) -> None:
+        """Take this device out of the directory if it is listed and is no broker; contacts spread the word."""
+        if self._online and not self.is_broker and self.directory.brokers >> self.node & 1:
+            self.directory.update([(1 << self.node, 0, now)])
+            self._words.clear()
 
     def _news(self, near: bool) -> tuple[Control, ...]:
         """What a device tells whom it meets (step 1)."""
