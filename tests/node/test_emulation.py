@@ -79,6 +79,32 @@ def test_the_command_refuses_what_real_nodes_cannot_do() -> None:
     assert "knows no IP" in str(said.exception)
 
 
+def test_the_command_refuses_links_between_brokers_that_live_nodes_have_not() -> None:
+    given = ["emulate", "--world", "waypoint", "--protocol=socio-aware-overlay", "--set", "broker_link=direct"]
+    said = CliRunner().invoke(app, given)
+    assert said.exit_code
+    assert "set broker_link=unicast" in str(said.exception)
+
+
+@pytest.mark.slow
+def test_brokers_of_live_nodes_reach_each_other_over_contacts(tmp_path: Path) -> None:
+    """Two communities of three, and two of their members who meet: the simulator and the devices deliver the same."""
+    files = {
+        "contacts": "a,b,start,end\n"
+        + "".join(f"{c}{i},{c}{j},0,100\n" for c in "ab" for i, j in ((0, 1), (0, 2), (1, 2)))
+        + "a2,b0,200,300\na0,a1,320,400\na1,a2,420,500\na2,b0,520,600\nb0,b1,620,700\nb0,b2,620,700\n",
+        "publications": "id,time,node,topic\nm1,310,a0,news\nm2,150,a0,news\n",
+        "subscriptions": "node,topic\nb1,news\nb2,news\n",
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    given = [f"--{name}={tmp_path / name}.csv" for name in files]
+    given += ["--protocol=socio-aware-overlay", "--set=threshold=50", "--set=k=2", "--pace=60", "--loopback"]
+    said = CliRunner().invoke(app, ["emulate", *given])
+    assert said.exit_code == 0, said.output
+    assert "4 deliveries; 4 as simulated" in said.output
+
+
 @pytest.mark.parametrize(("end", "lost"), [(100.0, 1), (1.0, 0)])
 def test_the_command_fails_if_a_delivery_is_missing_and_no_contact_was_too_short(
     end: float, lost: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

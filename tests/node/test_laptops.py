@@ -40,7 +40,6 @@ MISSING = {
     ("b-sub-pull", "carrier"): _PULL,
     ("mops", "carrier"): "the exchange learns too slowly to find a carrier among three",
     ("pull", "carrier"): _PULL,
-    ("socio-aware-overlay", "carrier"): "three that have just met are no community, and no broker carries for them",
 }
 """What does not work yet, and why. A test that begins to pass must leave this list."""
 SOMETIMES = {("social-election", "carrier"): "a carrier that was not elected carries nothing"}

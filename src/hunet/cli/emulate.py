@@ -121,6 +121,7 @@ def emulate(
         raise ConfigurationError("links of real nodes cannot be set: drop --set links")
     run = given.plan()
     met, name, parameters = contacts_of(run), run.point.protocol, run.point.settings["parameters"]
+    parameters = _live(name, parameters)
     if begin is not None or end is not None:
         met = met.within(met.span[0] if begin is None else begin, met.span[1] if end is None else end)
     if busiest:
@@ -156,6 +157,26 @@ def emulate(
         _print(report, len(met.names), len(met), real)
     if agreement.broken or agreement.lost or real.repeated:
         raise typer.Exit(1)
+
+
+def _live(protocol: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What is set, with what the protocol sets on live nodes: the simulator is compared with the same parameters.
+
+    Limits of messages stay, since the simulator keeps them too.
+    """
+    from msgspec.structs import asdict
+
+    from hunet.model import from_mapping
+    from hunet.node.holdings import Quotas
+    from hunet.protocols.capabilities import PreparesLive
+    from hunet.systems import protocol_class
+
+    kind = protocol_class(protocol)
+    if not issubclass(kind, PreparesLive):
+        return given
+    chosen = from_mapping(kind.Parameters, given)
+    before, after = asdict(chosen), asdict(kind.prepare_live(chosen, Quotas().total))
+    return given | {name: value for name, value in after.items() if value != before[name]}
 
 
 def _report(contacts: Contacts, real: Emulation, agreement: Agreement) -> dict[str, Any]:

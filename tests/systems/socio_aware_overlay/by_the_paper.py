@@ -71,7 +71,7 @@ class Overlay(PlainDevice):
             if node in (*known.members, *known.guests):
                 self.community, self.brokers = {*known.members, *known.guests}, set(known.brokers)
                 self.depth = known.depth
-        self.direct = parameters.broker_link == "direct"
+        self.direct = parameters.broker_link != "unicast"
         self.subscriptions: dict[tuple[int, str], tuple[float, bool]] = {}
         """Who wants what: since when, and whether it is over."""
         self.outbox: set[int] = set()

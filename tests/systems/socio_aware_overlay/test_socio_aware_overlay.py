@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet import Contacts, HunetError, Links, Publication, Subscription, Workload, make_workload, run
-from hunet.model import Catalogue, NodeSet
+from hunet.model import Catalogue, ConfigurationError, NodeSet
 from hunet.protocols.codec import decode, encode
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
@@ -22,7 +22,7 @@ from hunet.systems.socio_aware_overlay.detection import detect
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, freeze, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
 from hunet.systems.socio_aware_overlay.packets import BrokerNews, CommunityNews, Direct, Handed, SubscriptionNews
-from hunet.systems.socio_aware_overlay.socio_aware_overlay import Place
+from hunet.systems.socio_aware_overlay.socio_aware_overlay import OverlayParameters, Place, SocioAwareOverlay
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
 from hunet.testing import Network, TestNode
 from tests.strategies import crowds, delivered
@@ -494,6 +494,37 @@ def test_a_directory_keeps_the_newest_of_a_community() -> None:
 # Whole runs ---------------------------------------------------------------------------------------------------------
 
 
+def test_who_withdraws_leaves_all_older_entries_whichever_comes_first() -> None:
+    old, gone, again = (
+        Entry(nodes(1, 2), nodes(1, 2, 3), 10.0),
+        Entry(nodes(1), 0, 20.0),
+        Entry(nodes(1), nodes(1), 30.0),
+    )
+    for order in ((old, gone), (gone, old)):
+        directory = BrokerDirectory()
+        for entry in order:
+            directory.update([entry])
+        assert directory.brokers == nodes(2)
+        assert directory.of_broker(1) is None
+        assert directory.update([again])
+        assert directory.brokers == nodes(1, 2)
+        assert not directory.update([Entry(nodes(1), 0, 25.0)])
+
+
+def test_who_is_listed_and_is_no_broker_withdraws_and_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """0 is told that it is a broker, and is none; what it is sent goes to the brokers of its community."""
+    net = Network("socio-aware-overlay", 4, broker_link="direct")
+    device, news = net[0].protocol, net[3].publish("news", at=0)
+    device.receive_out_of_band(3, BrokerNews(((nodes(0, 3), nodes(0, 3), 1.0),)), 5.0)
+    assert device.directory.brokers == nodes(3)
+    device.place = Place(nodes(0, 1), nodes(1))
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(device, "_send_out_of_band", lambda to, packet: sent.append((to, packet.messages)))
+    device.receive_out_of_band(3, Direct(news.bit, (0,), nodes(0, 3)), 6.0)
+    assert not device.floods
+    assert sent == [(1, news.bit)]
+
+
 def test_direct_serves_communities_that_never_meet_and_unicast_cannot() -> None:
     apart = Contacts.from_records([row for row in circles().records() if {row[0], row[1]} != {"4", "5"}])
     work = Workload.of([Publication("m", 1500.0, 0, "news")], [Subscription(9, "news"), Subscription(1, "news")])
@@ -553,9 +584,29 @@ def test_over_contacts_alone_nobody_is_served_before_epidemic_could(crowd: Any, 
         assert epidemic[pair] <= time
 
 
+def test_who_knows_of_no_broker_serves_those_it_meets() -> None:
+    """Step 7 has no default community to offer yet: Bob carries from Ann to Eve, whose wishes he has heard."""
+    for link in ("direct", "unicast"):
+        net = Network("socio-aware-overlay", 3, broker_link=link)
+        ann, bob, eve = net.nodes
+        eve.subscribe("news")
+        bob.meet(eve, at=0, seconds=10)
+        news = ann.publish("news", at=20)
+        ann.meet(bob, at=30, seconds=10)
+        bob.meet(eve, at=50, seconds=10)
+        assert eve.delivered == [news]
+
+
+def test_live_nodes_use_contacts_only_and_refuse_links_that_they_have_not() -> None:
+    live = SocioAwareOverlay.prepare_live(OverlayParameters(), 1)
+    assert live.broker_link == "unicast"
+    with pytest.raises(ConfigurationError, match="set broker_link=unicast"):
+        SocioAwareOverlay.prepare_live(OverlayParameters(broker_link="direct"), 1)
+
+
 def test_what_did_not_concern_a_device_is_heard_when_it_does() -> None:
     """1 tells of its wishes before it is of the community; nothing new is said later, but now it counts."""
-    net = Network("socio-aware-overlay", 2, threshold=50)
+    net = Network("socio-aware-overlay", 2, threshold=50, default_community=False)
     net[1].subscribe("news")
     net[0].meet(net[1], at=0, seconds=40)
     assert net[0].protocol.subscriptions.subscribers("news") == 0

@@ -32,7 +32,10 @@ Where we depart from the paper, and why
 - Frozen, the hops of a closeness are between devices that met at all. Familiar sets would be the other choice,
   but then few members are brokers and some are three hops from others; all of the paper's are one hop from everybody
   and nearly everybody is a broker (section 5.2), which is so if meeting is enough. Online, devices use what they know.
-- The default community is the largest one if frozen; online, that of the first broker met.
+- The default community is the largest one if frozen; online, that of the first broker met. Who has heard of no broker
+  takes down the wishes of those it meets and hands publications to them, beside waiting for a broker: the paper says
+  nothing of a network that has no broker yet.
+- Live nodes have no network that joins all brokers: they use Unicast, and refuse Direct.
 - Brokers are all members of the highest centrality, or the smallest of them. Betweenness, which the paper leaves
   for later, may take the place of closeness.
 - Unicast is epidemic among all devices, which the paper says it may end up as, or brokers meeting brokers.

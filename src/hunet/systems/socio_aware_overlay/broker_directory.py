@@ -4,6 +4,9 @@ Communities have no names in the paper, yet every broker is to keep "the list of
 (Socio-Aware Overlay, section 5.2). Here a community goes by the smallest number among its brokers, and an entry makes
 way for a newer one of the same name or of a community that is mostly the same (*mostly*
 is a Jaccard index of at least one half, since communities next to each other share members).
+
+A device that is no longer a broker, or never was one in its own view, withdraws: an entry without members, which takes
+it out of all older entries and travels as they do. The next entry that names it as a broker ends the withdrawal.
 """
 
 from __future__ import annotations
@@ -64,14 +67,18 @@ class BrokerDirectory:
             if given in self._judged:
                 continue
             self._judged.add(given)
-            entry = Entry(*given)
+            entry = self._without_retired(Entry(*given))
+            if entry.members == 0:
+                news |= self._retire(entry)
+                continue
             handle, many = entry.handle, entry.members.bit_count()
             rivals = [
                 known
                 for name, known in self._entries.items()
-                if name == handle or _overlap(entry.members, many, known.members)
+                if name == handle
+                or (_overlap(entry.members, many, known.members) if known.members else known.brokers & entry.brokers)
             ]
-            if entry.brokers and all((entry.time, given) > (rival.time, rival) for rival in rivals):
+            if entry.brokers and all((entry.time, entry) > (rival.time, rival) for rival in rivals):
                 for rival in rivals:
                     del self._entries[rival.handle]
                 self._entries[handle] = entry
@@ -80,8 +87,35 @@ class BrokerDirectory:
             self._all = None
             self.brokers = 0
             for entry in self._entries.values():
-                self.brokers |= entry.brokers
+                if entry.members:
+                    self.brokers |= entry.brokers
         return news
+
+    def _without_retired(self, entry: Entry) -> Entry:
+        """An entry without those who have withdrawn since."""
+        gone = 0
+        for known in self._entries.values():
+            if not known.members and known.time >= entry.time and entry.members:
+                gone |= known.brokers
+        return entry._replace(brokers=entry.brokers & ~gone)
+
+    def _retire(self, withdrawal: Entry) -> bool:
+        """Take a device out of all entries that are not newer than its withdrawal; whether that was news."""
+        newer = [known for known in self._entries.values() if known.time > withdrawal.time]
+        if any(known.brokers & withdrawal.brokers for known in newer):
+            return False
+        listing = [known for known in self._entries.values() if known.brokers & withdrawal.brokers]
+        for known in listing:
+            del self._entries[known.handle]
+        for known in listing:
+            left = known._replace(brokers=known.brokers & ~withdrawal.brokers)
+            if not left.members or not left.brokers:
+                continue
+            rival = self._entries.get(left.handle)  # its name is now that of its next broker
+            if rival is None or (left.time, left) > (rival.time, rival):
+                self._entries[left.handle] = left
+        self._entries[withdrawal.handle] = withdrawal
+        return True
 
     def entries(self) -> tuple[Entry, ...]:
         """Everything that is known, in a fixed order."""
@@ -91,7 +125,7 @@ class BrokerDirectory:
 
     def of_broker(self, node: Node) -> Entry | None:
         """The community of which a device is a broker."""
-        return next((entry for entry in self.entries() if entry.brokers >> node & 1), None)
+        return next((entry for entry in self.entries() if entry.members and entry.brokers >> node & 1), None)
 
 
 def _overlap(members: NodeSet, many: int, others: NodeSet) -> bool:

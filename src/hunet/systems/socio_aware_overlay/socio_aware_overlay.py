@@ -59,9 +59,13 @@ class OverlayParameters(DetectionParameters, frozen=True):
     broker_group: Annotated[
         bool, about("whether all of the most central members are brokers, or one of them", source="section 5.2")
     ] = True
-    broker_link: Annotated[
-        Literal["direct", "unicast"], about("how brokers reach each other", source="section 5.1")
-    ] = "direct"
+    broker_link: (
+        Annotated[
+            Literal["direct", "unicast"],
+            about("how brokers reach each other; none: direct if simulated, unicast if live", source="section 5.1"),
+        ]
+        | None
+    ) = None
     unicast: Annotated[
         Literal["epidemic", "contact"], about("what carries unicast: everybody, or brokers who meet brokers")
     ] = "epidemic"
@@ -115,7 +119,12 @@ class SocioAwareOverlay(Carrier):
     def prepare_live(cls, parameters: OverlayParameters, storage: int) -> OverlayParameters:  # noqa: ARG003
         if parameters.mode != "online":
             raise ConfigurationError(f"mode {parameters.mode} needs somebody who has the whole trace: set mode=online")
-        return parameters
+        if parameters.broker_link == "direct":
+            raise ConfigurationError(
+                "broker_link direct needs a network that joins all brokers at all times, which live nodes have not: "
+                "set broker_link=unicast, or leave it out"
+            )
+        return msgspec.structs.replace(parameters, broker_link="unicast")
 
     @classmethod
     def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
@@ -166,7 +175,7 @@ class SocioAwareOverlay(Carrier):
         self._reach: NodeSet = 0
         """Who may get any of them."""
         self._online = parameters.mode == "online"
-        self._direct = parameters.broker_link == "direct"
+        self._direct = parameters.broker_link != "unicast"
         self._seen = self.place
         """The place that followed from the community as it was last looked at."""
         self._degree = 0
@@ -183,6 +192,11 @@ class SocioAwareOverlay(Carrier):
     def is_broker(self) -> bool:
         """Whether this device is a broker of its community."""
         return bool(self.place.brokers >> self.node & 1)
+
+    @property
+    def knows_no_broker(self) -> bool:
+        """Whether step 7 has no default community to offer: then a device serves those that it meets itself."""
+        return self._online and self.parameters.default_community and not (self.place.brokers or self.directory.brokers)
 
     # Events: contacts -----------------------------------------------------------------------------------------------
 
@@ -230,6 +244,7 @@ class SocioAwareOverlay(Carrier):
                 self._brokers_heard[peer] = packet.communities
                 if self.directory.update(packet.communities):
                     self._words.clear()
+                    self._withdraw(now)
             self._find_default(peer, now)
         elif isinstance(packet, SubscriptionNews):
             if self._subscriptions_heard.get(peer) != packet.records:
@@ -249,6 +264,7 @@ class SocioAwareOverlay(Carrier):
         elif isinstance(packet, BrokerNews):
             if self.directory.update(packet.communities):
                 self._words.clear()
+                self._withdraw(now)
         elif isinstance(packet, SubscriptionNews):
             self._learn(packet.records, node, shared=True)
 
@@ -317,7 +333,7 @@ class SocioAwareOverlay(Carrier):
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
         if isinstance(packet, Direct):
-            return self._serve(messages, packet.told)
+            return self._serve(messages, packet.told) if self.is_broker else self._pass_on(messages, packet.told)
         assert isinstance(packet, Handed)
         kept = 0
         if packet.purpose == "flood" and packet.left:
@@ -330,6 +346,8 @@ class SocioAwareOverlay(Carrier):
         elif packet.purpose == "inject":
             self.errands |= messages
             kept |= messages
+            if self.knows_no_broker:
+                self._serve(messages)  # among those it has met; the errand is still for a broker
         return kept
 
     def _serve(self, messages: MessageSet, told: NodeSet = 0) -> MessageSet:
@@ -351,6 +369,15 @@ class SocioAwareOverlay(Carrier):
             kept |= messages
         return kept
 
+    def _pass_on(self, messages: MessageSet, told: NodeSet) -> MessageSet:
+        """What somebody who is no broker does with publications for one: its community's brokers get them."""
+        others = self.place.brokers & ~(told | 1 << self.node)
+        if others and messages:
+            hops = tuple([self.hops[number] for number in members(messages)])
+            for broker in _sorted(others):
+                self._send_out_of_band(broker, Direct(messages, hops, told | others | 1 << self.node))
+        return 0
+
     def _send_out_of_band(self, broker: Node, packet: Packet) -> None:
         cast("OutOfBandDriver", self.driver).send_out_of_band(broker, packet)
 
@@ -368,6 +395,8 @@ class SocioAwareOverlay(Carrier):
     def _of_concern(self, records: Sequence[Record], peer: Node) -> Sequence[Record]:
         """Of records that a peer tells, those that concern this device: step 4, and for brokers their guests'."""
         subscribers = self.place.community
+        if self.knows_no_broker:
+            subscribers |= 1 << peer
         if self.is_broker:
             if self.place.brokers >> peer & 1:
                 return records
@@ -433,12 +462,19 @@ class SocioAwareOverlay(Carrier):
                 handed_on = SubscriptionNews(self.subscriptions.records())
                 for broker in _sorted(place.brokers & ~before.brokers):
                     self._send_out_of_band(broker, handed_on)
+        self._withdraw(now)
         if was_broker != self.is_broker:
             self.driver.role("broker" if self.is_broker else "user")
             if self.is_broker and self.errands:  # they are at their end
                 ended, self.errands = self.errands, 0
                 self._drop(ended & ~self._serve(ended))
         self._wake_all()
+
+    def _withdraw(self, now: float) -> None:
+        """Take this device out of the directory if it is listed and is no broker; contacts spread the word."""
+        if self._online and not self.is_broker and self.directory.brokers >> self.node & 1:
+            self.directory.update([(1 << self.node, 0, now)])
+            self._words.clear()
 
     def _news(self, near: bool) -> tuple[Control, ...]:
         """What a device tells whom it meets (step 1)."""
@@ -459,7 +495,7 @@ class SocioAwareOverlay(Carrier):
         return tuple(news)
 
     def _is_near(self, peer: Node) -> bool:
-        return bool((self.place.community | self.place.brokers) >> peer & 1)
+        return self.knows_no_broker or bool((self.place.community | self.place.brokers) >> peer & 1)
 
     def _see(self, new: MessageSet) -> None:
         super()._see(new)
