@@ -213,6 +213,8 @@ TRANSIENT = {
     "MaxProp._costs": "computed when they are needed",
     "BSub._tags": "made when it is needed",
     "BSub._heard": "a cache",
+    "BSub.met": "no contact outlives a restart",
+    "BSub._parted": "no contact outlives a restart",
     "FilterShape._positions": "a cache",
     "Forecasts.common": "used in simulations only",
     "BrokerSwarm._sorted_topics": "made when they are needed",

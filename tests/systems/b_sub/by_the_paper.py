@@ -23,6 +23,8 @@ class Device:
         """Messages with their hops."""
         self.preferences: dict[Publication, float] = {}
         self.seen: set[Publication] = set()
+        self.met: dict[int, tuple[Filter, Filter, Filter]] = {}
+        """For neighbours, when the contact began: this device's relay filter, and both filters that they told."""
 
 
 class BSub(Network):
@@ -65,6 +67,13 @@ class BSub(Network):
 
     def publish(self, now: float, message: Publication) -> None:
         self.store(now, message.node, message, 0)
+        device = self.devices[message.node]
+        for peer, (mine, genuine, relay) in device.met.items() if self.given.while_linked else ():
+            if message in device.buffer and self.goes(device, message, mine, genuine, relay):
+                self.send(now, message.node, peer, message, 0)
+
+    def part(self, now: float, a: int, b: int) -> None:
+        del self.devices[a].met[b], self.devices[b].met[a]
 
     def meet(self, now: float, a: int, b: int) -> None:
         told: dict[int, tuple[Filter, Filter, set[Publication]]] = {}
@@ -79,11 +88,10 @@ class BSub(Network):
         goes = {(one, two): self.chosen(now, one, *told[two]) for one, two in ((a, b), (b, a))}
         for (sender, receiver), messages in goes.items():
             for message, hops in messages.items():
-                self.forwards.append((now, sender, receiver, message.id))
-                self.deliver(now, receiver, message, hops + 1)
-                self.store(now, receiver, message, hops + 1)
+                self.send(now, sender, receiver, message, hops)
         for node, peer in ((a, b), (b, a)):
             device = self.devices[node]
+            device.met[peer] = device.relay, told[peer][0], told[peer][1]
             device.relay = self.m_merge(self.a_merge(device.relay, told[peer][0]), told[peer][1])
 
     def chosen(
@@ -92,14 +100,25 @@ class BSub(Network):
         """What goes to a peer that has told its filters and what it has seen (section 4.4)."""
         device, goes = self.devices[node], {}
         for message, hops in device.buffer.items():
-            if alive(message, now) and message not in seen:
-                better = self.preference(device.relay, relay, message.topic)
-                if self.value(genuine, message.topic) > 0:
-                    goes[message] = hops
-                elif better > device.preferences.get(message, 0):
-                    goes[message] = hops
-                    device.preferences[message] = better
+            new = alive(message, now) and message not in seen
+            if new and self.goes(device, message, device.relay, genuine, relay):
+                goes[message] = hops
         return goes
+
+    def goes(self, device: Device, message: Publication, mine: Filter, genuine: Filter, relay: Filter) -> bool:
+        """Whether a peer wants a message, or is a better carrier than all that got it before."""
+        if self.value(genuine, message.topic) > 0:
+            return True
+        better = self.preference(mine, relay, message.topic)
+        if better <= device.preferences.get(message, 0):
+            return False
+        device.preferences[message] = better
+        return True
+
+    def send(self, now: float, sender: int, receiver: int, message: Publication, hops: int) -> None:
+        self.forwards.append((now, sender, receiver, message.id))
+        self.deliver(now, receiver, message, hops + 1)
+        self.store(now, receiver, message, hops + 1)
 
     def store(self, now: float, node: int, message: Publication, hops: int) -> None:
         device = self.devices[node]

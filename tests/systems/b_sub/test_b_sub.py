@@ -182,8 +182,54 @@ def test_marks_go_with_their_messages() -> None:
     assert len(pair.a.protocol.marks) <= 256
 
 
-def test_one_exchange_in_a_contact() -> None:
-    pair = Pair("b-sub")
+each_variant = pytest.mark.parametrize("protocol", ["b-sub", "b-sub-p"])
+
+
+@each_variant
+def test_what_is_published_beside_a_subscriber_reaches_it(protocol: str) -> None:
+    pair = Pair(protocol, decay_cycle=1e9)
+    pair.b.subscribe("x")
+    pair.a.connect(pair.b, at=1)
+    first, unwanted, second = (pair.a.publish(tag, at=at) for tag, at in (("x", 2), ("y", 3), ("x", 99)))
+    assert pair.b.delivered == [first, second]
+    assert unwanted not in pair.b.protocol.buffer
+    pair.a.disconnect(pair.b, at=100)
+    pair.a.publish("x", at=101)
+    assert pair.b.delivered == [first, second]
+
+
+@each_variant
+@pytest.mark.parametrize("links", [Links(), Links(rate=1)], ids=["quick link", "slow link"])
+def test_what_is_published_beside_a_carrier_is_taken_and_brought(protocol: str, links: Links) -> None:
+    net = Network(protocol, 3, decay_cycle=50, links=links)
+    author, carrier, reader = net.nodes
+    reader.subscribe("x")
+    carrier.meet(reader, at=1, seconds=5)
+    before = author.publish("x", at=10)
+    author.connect(carrier, at=11)
+    net.advance(20)
+    while_linked = author.publish("x", at=20)
+    author.disconnect(carrier, at=30)
+    assert before in carrier.protocol.buffer
+    assert while_linked in carrier.protocol.buffer
+    carrier.meet(reader, at=60, seconds=5)  # at 50 the carrier's counters fell: B-SUB-P's reader is preferred again
+    assert set(reader.delivered) == {before, while_linked}
+
+
+def test_the_best_of_the_neighbours_gets_it_and_only_ever_better_ones() -> None:
+    net = Network("b-sub", 4, decay_cycle=1e9)
+    author, good, worse, best = net.nodes
+    for node, value in ((good, 7), (worse, 6), (best, 9)):
+        node.protocol.relay = FilterShape(initial=value).of(["x"])
+        author.protocol.relay = SHAPE.empty()
+        author.connect(node, at=1)
+    author.publish("x", at=2)
+    assert net.packets() == ["0->1 m0", "0->3 m0"]
+    assert author.protocol.marks == {0: 9.0}
+
+
+def test_one_exchange_in_a_contact_as_in_the_paper() -> None:
+    pair = Pair("b-sub", while_linked=False)
     pair.b.subscribe("x")
     pair.a.connect(pair.b, at=1)
     hello = pair.a.publish("x", at=2)
@@ -274,7 +320,7 @@ def test_on_slow_links_a_risen_mark_takes_a_message_out_of_other_plans() -> None
 
 
 def test_push_gives_everything_once_in_a_contact() -> None:
-    pair = Pair("b-sub-push", exact=True)
+    pair = Pair("b-sub-push", exact=True, while_linked=False)
     pair.b.subscribe("x")
     pair.a.publish("x", at=0)
     pair.a.publish("y", at=0)

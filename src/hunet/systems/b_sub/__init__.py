@@ -14,7 +14,7 @@ B-SUB-P sends one filter, genuine and relay added up, so that nobody can tell a 
 it relays; then there are no deliveries on sight, only preferences (section 4.5). Its greeting is B-SUB's with nothing
 in the genuine filter, and all else is the same: the two understand each other.
 
-Everything is exchanged once, when a contact begins (section 6.1). The filters are what the paper counts as control; the
+Everything is exchanged when a contact begins (section 6.1). The filters are what the paper counts as control; the
 list of messages already seen, which spares duplicates, is the one that all protocols here send.
 
 Where we depart from the paper, and why
@@ -24,6 +24,9 @@ Where we depart from the paper, and why
 - A new copy's mark is 0, and marks never fall while the copy is held (the paper says neither).
 - Sender and receiver both keep a message that was delivered; receivers relay on.
 - A message once seen is never taken again, also after it was dropped ("without duplication", section 6.1).
+- What is published while a contact lasts is planned at once, against the filters of both as they were when the contact
+  began: since then they have merged, and would prefer nobody. The paper's contacts have no length (section 6.1);
+  ``while_linked = false`` leaves such messages to the next contact, as the studies of its figures do.
 - On slow links what may be sent is decided when the contact begins; a message to be relayed is left out when its mark
   has risen since on another link. Filters merge when all is sent, or at the contact's end.
 """

@@ -51,6 +51,10 @@ class BSubParameters(BufferParameters, frozen=True):
         ]
         | None
     ) = 100
+    while_linked: Annotated[
+        bool,
+        about("what is published beside a neighbour is planned against what that told when the contact began"),
+    ] = True
     relative_always: Annotated[
         bool, about("a peer is preferred over no counter as over a counter of 1", source="section 3.1")
     ] = False
@@ -87,6 +91,15 @@ class Plan:
         self.left = left
         """What has not gone yet."""
 
+    def joined(self, earlier: Plan | None) -> Plan:
+        """With what was planned earlier in the same contact."""
+        if earlier:
+            self.left |= earlier.left
+            self.direct |= earlier.direct
+            self.unasked |= earlier.unasked
+            self.preferences = earlier.preferences | self.preferences
+        return self
+
 
 class BSub(Carrier):
     """Deliver to the interested, relay to those who meet them more often."""
@@ -121,6 +134,10 @@ class BSub(Carrier):
         self.filters: dict[Node, Filters] = {}
         """What the neighbours that this device is in exchange with have told."""
         self.plans: dict[Node, Plan] = {}
+        self.met: dict[Node, tuple[bytes, Filters | None]] = {}
+        """For each neighbour: this device's relay counters when the contact began, and what the neighbour told then."""
+        self._parted: tuple[Node, float, bytes] | None = None
+        """Who left last, when, and the relay counters when that contact began."""
         self.watch = Watch(driver, self.shape, parameters.tags) if parameters.exact else None
         self.genuine_wire = b""
         self._aged = self._next_decay = 0.0
@@ -135,9 +152,11 @@ class BSub(Carrier):
         truth = self.watch.truth(self.topics) if self.watch else None
         return (Filters(self.genuine_wire, self.relay.counters, truth, self.seen),)
 
-    def plan(self, told: Filters, now: float) -> Plan | None:
-        """What to send a peer after what it told of its interests, and of what it has seen (section 4.4)."""
-        held = self.buffer.held(now)
+    def plan(self, told: Filters, mine: bytes, held: MessageSet, now: float) -> Plan | None:
+        """Of messages held, what to send a peer after what it told of its interests and of what it has seen.
+
+        ``mine`` are this device's relay counters to compare the peer's with (section 4.4).
+        """
         if not held:
             return None
         # Numbers count from the first message that is still alive, which keeps the sets short.
@@ -154,10 +173,10 @@ class BSub(Carrier):
         offers ^= direct
         relayed, marks = 0, self.marks
         preferences: dict[int, float] = {}
-        for on_tag, mine, theirs in self._tags.preferred(self.relay.counters, told.relay, by_topic.values()):
+        for on_tag, ours, theirs in self._tags.preferred(mine, told.relay, by_topic.values()):
             messages = offers & on_tag
             if messages:
-                better = preference(mine or self.parameters.relative_always, theirs)
+                better = preference(ours or self.parameters.relative_always, theirs)
                 while messages:
                     number = messages.bit_length() - 1
                     bit = 1 << number
@@ -185,7 +204,19 @@ class BSub(Carrier):
         super().unsubscribe(topic, now)
         self._renew_genuine()
 
-    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
+    def publish(self, message: Message, now: float) -> None:
+        super().publish(message, now)
+        if not self.met or not self.parameters.while_linked:
+            return
+        # Filters have merged since the contact began, and no peer is preferred any more: the beginning counts.
+        held = self.buffer.held(now) & message.bit
+        for peer, (mine, told) in self.met.items():
+            plan = self.plan(told, mine, held, now) if told else None
+            if plan:
+                self.plans[peer] = plan.joined(self.plans.get(peer))
+                self.driver.wake(peer)
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         if now >= self._next_decay:
             self._age(now)
         if self.driver.messages.dead(now) != self._dead:
@@ -194,12 +225,18 @@ class BSub(Carrier):
             greeting = self._greeting = self.greeting()
             if self.watch:
                 self.watch.greeted(greeting[0], self.topics)
+        # Live devices that stay together begin a new contact in the instant in which the last one ends: it goes on.
+        parted, self._parted = self._parted, None
+        goes_on = parted is not None and parted[:2] == (peer, now)
+        self.met[peer] = parted[2] if parted and goes_on else self.relay.counters, None
         return self._greeting
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Filters):
             self.filters[peer] = packet
-            plan = self.plan(packet, now)
+            if peer in self.met:
+                self.met[peer] = self.met[peer][0], packet
+            plan = self.plan(packet, self.relay.counters, self.buffer.held(now), now)
             if plan:
                 self.plans[peer] = plan
                 self.driver.wake(peer)
@@ -234,7 +271,9 @@ class BSub(Carrier):
                 self.marks = {number: marks[number] for number in members(self.buffer.held(now)) if number in marks}
                 self._most_marks = max(_MARKS, 2 * len(self.marks))
             if self.watch:
-                self.watch.forwarded(self.filters[peer], packet, plan.unasked)
+                told = self.met[peer][1]
+                assert told is not None
+                self.watch.forwarded(told, packet, plan.unasked)
 
     def settled(self, peer: Node, now: float) -> None:
         told = self.filters.pop(peer, None)  # one exchange in a contact, and this was it (section 6.1)
@@ -255,10 +294,12 @@ class BSub(Carrier):
         if self.watch:
             self.watch.learned(told, self.topics if suppress else ())
 
-    def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
-        if self.filters:  # the exchange was cut off
-            self.filters.pop(peer, None)
-            self.plans.pop(peer, None)
+    def link_down(self, peer: Node, now: float) -> None:
+        met = self.met.pop(peer, None)
+        if met:
+            self._parted = peer, now, met[0]
+        self.filters.pop(peer, None)  # the exchange may have been cut off
+        self.plans.pop(peer, None)
 
     def check(self, packet: Packet) -> None:
         if isinstance(packet, Filters):

@@ -5,7 +5,8 @@ section 6.1.
 
 Theory of operation. PUSH sends a peer everything that it has not seen. PULL's publishers send their messages to peers
 whose genuine filter matches; receivers do not pass them on, so only its own messages are in a device's buffer. Both
-have B-SUB's buffer (100 messages, the oldest goes), and exchange once, when a contact begins.
+have B-SUB's buffer (100 messages, the oldest goes), and exchange when a contact begins; what is published while
+it lasts goes as in B-SUB.
 
 Where they differ from the protocols ``push`` and ``pull``. Those go on exchanging while a contact lasts, and match
 topics exactly. B-SUB's contacts have no length (section 6.1), so a comparison with it needs these.
@@ -26,12 +27,11 @@ from hunet.systems.b_sub.packets import Filters
 class BSubPush(BSub):
     """Give everything to everyone, once in a contact."""
 
-    def plan(self, told: Filters, now: float) -> Plan | None:
-        held = self.buffer.held(now)
+    def plan(self, told: Filters, mine: bytes, held: MessageSet, now: float) -> Plan | None:
         offers = held ^ (held & told.seen)
         if not offers:
             return None
-        approved = super().plan(told, now) or Plan(now, 0, 0, {})
+        approved = super().plan(told, mine, held, now) or Plan(now, 0, 0, {})
         return Plan(now, offers, approved.direct, approved.preferences, unasked=offers ^ approved.left)
 
 
