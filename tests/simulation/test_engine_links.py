@@ -207,7 +207,7 @@ def talk(control: Literal["free", "shared"]) -> Pair:
 
 def arrivals(pair: Pair) -> list[float]:
     pair.advance(100.0)
-    return columns(pair.engine.record.forwards, 4)[0].tolist()
+    return list(columns(pair.engine.record.forwards, 4)[0])
 
 
 @pytest.mark.parametrize(("control", "arrived"), [("free", [2.0, 4.0]), ("shared", [4.0, 6.0])])
