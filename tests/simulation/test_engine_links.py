@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -189,6 +189,62 @@ def test_with_one_radio_deliveries_on_all_links_go_before_copies() -> None:
     net.advance(2.0)
     assert net.packets()[0].startswith("0->1")
     assert net.packets()[1] == f"0->2 {wanted.id}"
+
+
+class Talker(Sender):
+    """Greets with 10 bytes."""
+
+    def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        return (*super().link_up(peer, now), Word("x" * 10))
+
+
+def talk(control: Literal["free", "shared"]) -> Pair:
+    """Two who have greeted each other over 80 bits/s; the first has a message of 20 bytes, which takes 2 s."""
+    pair = Pair(Talker, links=Links(rate=80.0, unit="bits/s", control=control))
+    pair.a.publish("x", at=0.0, size=20)
+    return pair
+
+
+def arrivals(pair: Pair) -> list[float]:
+    pair.advance(100.0)
+    return list(columns(pair.engine.record.forwards, 4)[0])
+
+
+@pytest.mark.parametrize(("control", "arrived"), [("free", [2.0, 4.0]), ("shared", [4.0, 6.0])])
+def test_data_waits_for_the_control_that_shares_its_link(
+    control: Literal["free", "shared"], arrived: list[float]
+) -> None:
+    """Two greetings of 10 bytes take a second each."""
+    pair = talk(control)
+    pair.a.protocol.packets = 2
+    pair.a.connect(pair.b)
+    assert arrivals(pair) == arrived
+
+
+def test_control_that_comes_during_a_transfer_goes_before_the_next_one() -> None:
+    pair = talk("shared")
+    pair.a.protocol.packets = 2
+    pair.a.connect(pair.b)
+    pair.advance(3.0)
+    pair.b.protocol.driver.send(0, Word("x" * 10))
+    pair.engine.settle()
+    assert arrivals(pair) == [4.0, 7.0]
+
+
+def test_control_takes_no_time_from_data_that_comes_long_after_it() -> None:
+    pair = talk("shared")
+    pair.a.connect(pair.b)
+    pair.advance(10.0)
+    pair.a.protocol.packets = 1
+    pair.a.protocol.driver.wake(1)
+    pair.engine.settle()
+    assert arrivals(pair) == [12.0]
+
+
+@pytest.mark.parametrize("given", [{}, {"rate": 5.0}, {"unit": "bits/s"}])
+def test_control_shares_only_what_is_limited_in_bits(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="needs a rate in bits/s"):
+        Links(control="shared", **given)
 
 
 def test_a_radio_is_free_again_when_a_contact_ends_in_a_transfer() -> None:

@@ -76,6 +76,7 @@ LINKS = {
     "instantaneous": Links(),
     "messages/s": Links(rate=0.5),
     "bits/s": Links(rate=40, unit="bits/s"),
+    "shared with control": Links(rate=4000, unit="bits/s", control="shared"),
     "lossy": Links(loss=0.3),
 }
 SEEDS = range(10)

@@ -8,7 +8,8 @@ tests tell the engine themselves (``hunet.testing``).
 Links are *instantaneous*, or *limited* in messages or bits per second. On an instantaneous link all data that can
 change hands does so at once, also over several hops where contacts are open together. On a limited link one packet is
 under way at a time, in one direction (half duplex, shared); the two ends take turns; a packet still under way when
-the contact ends is lost. Control packets take no time on either. With one *radio* a device sends or receives one packet
+the contact ends is lost. Control packets arrive at once on either; with ``control = "shared"`` data waits on a limited
+link for as long as the control before it takes. With one *radio* a device sends or receives one packet
 at a time, over all its links together.
 
 A device may have limited *storage*, in bytes. When what it holds is more, its protocol lets go of copies, by its own
@@ -73,15 +74,23 @@ class Links(Parameters, frozen=True):
         Literal["each link", "one"],
         about("whether a device uses all its limited links at once, or takes part in one transfer at a time"),
     ] = "each link"
+    control: Annotated[
+        Literal["free", "shared"],
+        about("whether control packets use what a limited link carries: data then waits for them; needs bits/s"),
+    ] = "free"
     loss: Annotated[float, about("probability that a link loses a packet, control or data", ge=0, le=1)] = 0.0
     out_of_band_delay: Annotated[float, about("delay of packets that need no contact", unit="s", ge=0)] = 0.0
     out_of_band_loss: Annotated[float, about("probability that such a packet is lost", ge=0, le=1)] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.control == "shared" and (self.rate is None or self.unit != "bits/s"):
+            raise ValueError("control = 'shared' needs a rate in bits/s: control packets are no messages")
 
 
 class Link:
     """A limited link while its contact lasts."""
 
-    __slots__ = ("busy_since", "carried", "ends", "frame", "idle", "settled")
+    __slots__ = ("busy_since", "carried", "control", "control_until", "ends", "frame", "idle", "settled")
 
     def __init__(self, one: Node, two: Node) -> None:
         self.ends = (one, two)
@@ -92,6 +101,10 @@ class Link:
         self.busy_since = 0.0
         self.carried = 0.0
         """Messages or bits since then: times add up without rounding errors piling up."""
+        self.control = 0
+        """Bytes of control that came while data was under way: they go after it."""
+        self.control_until = 0.0
+        """When the control has gone that came while the link was free."""
         self.settled = False
 
 
@@ -264,6 +277,7 @@ class Engine:
         self._patience = 1000 + 10 * len(messages)
         """How many packets one link may carry at one instant before its protocol is called broken."""
         self._limited = links.rate is not None
+        self._shared = links.control == "shared"
         self._serve = self._pump if links.rate is None else self._begin
         self._settling: list[Any] | None = self.protocols if nodes and isinstance(self.protocols[0], Settles) else None
         """The protocols, if they act when links have settled: then they are served in another order."""
@@ -274,7 +288,7 @@ class Engine:
         self._busy: set[Node] | None = set() if self._limited and links.radio == "one" else None
         """With one radio: devices that are sending or receiving."""
         self.repeats = False
-        """Whether devices may leave out what they would say again and again: it must not be lost, nor logged."""
+        """Whether devices may leave out what they would say again: it must not be lost, logged or take time."""
         self.full: list[BoundedDevice] = []
         """Devices that hold more than their storage has room for."""
 
@@ -420,8 +434,6 @@ class Engine:
         now, first, second = self.now, self.protocols[one], self.protocols[two]
         self.devices[one].neighbours[two] = None
         self.devices[two].neighbours[one] = None
-        if self._limited:
-            self._open[one, two] = Link(one, two)
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
         # Devices that have learnt nothing since say the same again: it is measured once.
         said, sizes, record = self._greetings, self._greeting_sizes, self.record
@@ -431,6 +443,9 @@ class Engine:
             self._measure(two, answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
+        if self._limited:
+            link = self._open[one, two] = Link(one, two)
+            link.control_until = now + self._control_time(sizes[one] + sizes[two])
         loss, luck, waiting = self._loss, self._rng.random, len(self.awake)
         for packet in greeting:
             if not loss or luck() >= loss:
@@ -516,9 +531,32 @@ class Engine:
             sender, hearers, packet = control.popleft()
             record.control_packets += 1
             record.control_bytes += packet.size
+            if self._shared:
+                for hearer in hearers:
+                    link = self._open.get((sender, hearer) if sender < hearer else (hearer, sender))
+                    if link is not None:
+                        self._charge(link, packet.size)
             for hearer in hearers:
                 if not loss or self._rng.random() >= loss:
                     protocols[hearer].receive(sender, packet, now)
+
+    def _control_time(self, size: int) -> float:
+        """How long a limited link takes for so many bytes of control."""
+        return 8 * size / self._links.rate if self._shared and self._links.rate else 0.0
+
+    def _charge(self, link: Link, size: int) -> None:
+        """Let the data of a link wait for so many bytes of control."""
+        if link.carried:
+            link.control += size
+        else:
+            link.control_until = max(link.control_until, self.now) + self._control_time(size)
+
+    def _rest(self, link: Link) -> None:
+        """No data follows at once; what control there is goes now."""
+        link.carried = 0.0
+        if link.control:
+            link.control_until = self.now + self._control_time(link.control)
+            link.control = 0
 
     def _pump(self, one: Node, two: Node, both: bool) -> None:
         """Instantaneous link: ask the ends that woke it, in turn, until they have nothing more for now."""
@@ -585,7 +623,7 @@ class Engine:
                 break
             idle.add(sender)
         else:
-            link.carried = 0.0
+            self._rest(link)
             if self._settling is not None and not link.settled:
                 link.settled = True
                 self._settling[min(one, two)].settled(max(one, two), self.now)
@@ -594,8 +632,10 @@ class Engine:
         rate = self._links.rate
         assert rate is not None
         if not link.carried:
-            link.busy_since = self.now
+            link.busy_since = max(self.now, link.control_until)
         link.carried += len(members(packet.messages)) if self._links.unit == "messages/s" else 8 * self._size(packet)
+        link.carried += 8 * link.control
+        link.control = 0
         link.frame = (sender, receiver, packet)
         link.ends = (receiver, sender)
         if self._busy is not None:  # who has the radio goes on while it has something
@@ -612,7 +652,7 @@ class Engine:
         if self._busy is None:
             self.devices[sender].wake(receiver)
         else:
-            link.carried = 0.0  # the link may have to wait now
+            self._rest(link)  # the link may have to wait now
             self._free_radios(sender, receiver)
 
     def _free_radios(self, sender: Node, receiver: Node) -> None:

@@ -141,7 +141,7 @@ def run(
     loss_rng = node_rng(seed, Stream.LINKS)
     engine = Engine(len(contacts.names), messages, make, links, loss_rng, crashes=bool(crashes), storage=room)
     engine.now = begin
-    engine.repeats = log is None and not links.loss
+    engine.repeats = log is None and not links.loss and links.control == "free"
     engine.start()
     schedule = Schedule(contacts, workload, crashes, (begin, end), train)
     for subscription in workload.subscriptions:

@@ -35,10 +35,11 @@ def test_few_brokers_serve_a_crowd_that_meets_rarely() -> None:
     assert short["window"] == 100 * 100
 
 
-def test_random_brokers_serve_as_long_at_a_time() -> None:
+@pytest.mark.parametrize("window", [None, 100.0])
+def test_random_brokers_serve_as_long_at_a_time(window: float | None) -> None:
     contacts = make_world("waypoint", seed=3, nodes=60, duration=3000.0, width=700.0, height=700.0)
-    elected = run(contacts, Workload.of([], []), "social-election", seed=3).summary["observed"]
-    result = run(contacts, Workload.of([], []), "random-broker", seed=3)
+    elected = run(contacts, Workload.of([], []), "social-election", seed=3, window=window).summary["observed"]
+    result = run(contacts, Workload.of([], []), "random-broker", seed=3, window=window)
     drawn = result.summary["observed"]
     assert result.name["prepared"].keys() == {"share", "cycle"}
     assert brokers(drawn) == pytest.approx(brokers(elected), rel=0.2)

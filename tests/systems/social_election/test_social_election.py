@@ -342,7 +342,7 @@ def test_the_number_of_random_brokers_is_matched_to_social_elections() -> None:
         )
         found[bound] = share
     assert found[1] < 0.6 * found[3]
-    set_by_hand = run(contacts, workload, "random-broker", share=found[3], **given)
+    set_by_hand = run(contacts, workload, "random-broker", **drawn.name["prepared"], **given)
     assert set_by_hand.summary == drawn.summary
 
 

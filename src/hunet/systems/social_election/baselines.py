@@ -11,9 +11,9 @@ So does hunet: unless ``share`` is given, a run first lets social election, with
 elect its brokers without any message (roles depend on contacts alone), and takes the share of the devices that were
 brokers after the first window. The result's name tells, as ``prepared``, which share that was.
 
-Where we depart from the paper, and why. It does not say how long a cycle is: as long as the window of social election.
-If that follows the pace of meetings, cycles are such that a broker of Random serves as long at a time as one of social
-election does, on average.
+Where we depart from the paper, and why. It does not say how long a cycle is: such that a broker of Random serves as
+long at a time as one of social election does, on average, so that neither has more changes of roles than the other.
+With a ``share`` of one's own, a cycle is a window.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RandomBrokerParameters(SocialElectionParameters, frozen=True):
         | None
     ) = None
     cycle: (
-        Annotated[float, about("length of a cycle; none: a window, or matched as the share is", unit="s", gt=0)] | None
+        Annotated[float, about("length of a cycle; none: matched as the share is, or a window", unit="s", gt=0)] | None
     ) = None
 
 
@@ -79,7 +79,7 @@ class RandomBroker(BrokerSwarm):
                 "number of brokers to be matched: set share, or a shorter window"
             )
         share, cycle = seen["duty"] / seen["watched"], parameters.cycle
-        if cycle is None and parameters.window is None and seen["terms"]:
+        if cycle is None and seen["terms"]:
             # Brokers that are drawn again go on: they serve 1 / (1 - share) cycles in a row.
             cycle = (1 - share) * seen["duty"] / seen["terms"] or None
         return msgspec.structs.replace(parameters, share=share, cycle=cycle)

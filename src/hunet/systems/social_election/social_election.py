@@ -171,14 +171,16 @@ class SocialElection(BrokerSwarm):
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         super().link_up(peer, now)
         self.window.forget(now)
-        self.company.forget(now)
+        if self.company is not self.window:
+            self.company.forget(now)
         return (Hello(self.role, self.company.peers),)
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self.hellos.pop(peer, None)
         self.window.end(peer, now)
-        self.company.end(peer, now)
+        if self.company is not self.window:
+            self.company.end(peer, now)
         self._last_met = now
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:

@@ -207,6 +207,8 @@ class BrokerSwarm(Protocol):
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
+        self._direct: bool = parameters.direct_delivery
+        self._forget_after: float | None = parameters.forget_after
         self.role: Role = USER
         self.table = SubscriptionTable()
         """A broker's subscriptions, foreign and own; users have none."""
@@ -308,13 +310,13 @@ class BrokerSwarm(Protocol):
         dead = self.driver.messages.dead(now)
         if dead != self._dead:  # nobody sends what has expired
             self.seen, self._dead = without(self.seen, dead), dead
-        if self.role == other == USER and not self.parameters.direct_delivery:
+        if self.role == other == USER and not self._direct:
             return Standing(self.role, topics, {}, 0)
         if self.role == USER:
             return Standing(self.role, topics, self._own(now), self.seen)
         self._register_own(now)
-        if self.parameters.forget_after is not None:
-            self.table.drop_before(now - self.parameters.forget_after)
+        if self._forget_after is not None:
+            self.table.drop_before(now - self._forget_after)
         return Standing(self.role, topics, self.table.times, self.seen)
 
     def _introduce(self, peer: Node, link: Link, now: float) -> None:
@@ -343,20 +345,27 @@ class BrokerSwarm(Protocol):
     def _exchange(self, peer: Node, link: Link, now: float) -> None:
         """Put all that the neighbour may get and has not seen into queues."""
         link.offers = {}
-        if self.role == link.role == USER and not self.parameters.direct_delivery:
+        if self.role == link.role == USER and not self._direct:
             return
         self.buffer.expire(now)
         copies = self.buffer.copies
         missing = without(self.buffer.held, link.seen)
         if not missing:
             return
+        offers, user, node = link.offers, self.role == USER, self.node
         for number in members(missing):
-            offer = self._offer(link, copies[number].message)
-            if offer:
-                offer.entries.append(copies[number].entry)
-        filled = [offer for offer in link.offers.values() if offer and offer.entries]
-        for offer in filled:
-            offer.entries.sort()
+            copy = copies[number]
+            message = copy.message
+            key = (message.topic, user and message.publisher == node)
+            # Most contacts lack many messages on few topics: the queue is looked up here, and made once.
+            offer = offers[key] if key in offers else self._offer(link, message)
+            if offer is not None:
+                offer.entries.append(copy.entry)
+        filled = False
+        for offer in offers.values():
+            if offer is not None and offer.entries:
+                offer.entries.sort()
+                filled = True
         if filled:
             self.driver.wake(peer)
 
@@ -379,7 +388,7 @@ class BrokerSwarm(Protocol):
         offer, matches = None, link.table.matches(message.topic)
         if self.role == USER and link.role == BROKER:
             offer = Offer(_PASS_ON if own else _LEFT_OVER, matches, custody=True)
-        elif (self.role == BROKER or self.parameters.direct_delivery) and any(
+        elif (self.role == BROKER or self._direct) and any(
             matching_score(wanted, message.topic) for wanted in link.topics
         ):
             offer = Offer(_DELIVER, matches)
