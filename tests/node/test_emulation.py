@@ -63,8 +63,11 @@ def test_devices_in_namespaces_find_each_other_by_beacons() -> None:
 
 def test_a_device_that_does_not_start_says_why(tmp_path: Path) -> None:
     contacts, nothing = Contacts.from_records([("0", "1", 0, 1)]), Workload.of([], [])
-    with pytest.raises(OutputError, match=r"device \d did not start: .*no protocol 'pusch'"):
-        asyncio.run(emulate(contacts, nothing, "pusch", folder=tmp_path / "d"))
+    with pytest.raises(ConfigurationError, match="no protocol 'pusch': did you mean 'push'"):
+        asyncio.run(emulate(contacts, nothing, "pusch", folder=tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(OutputError, match=r"device \d did not start: .*random-broker needs a share of brokers"):
+        asyncio.run(emulate(contacts, nothing, "random-broker", folder=tmp_path / "d"))
     with pytest.raises(OutputError, match="holds devices already"):
         asyncio.run(emulate(contacts, nothing, "push", folder=tmp_path / "d"))
     with pytest.raises(ConfigurationError, match="a pace of 0"):
