@@ -123,9 +123,6 @@ class InterestList(NamedTuple):
     """What a broker collects for others."""
     anything: bool
 
-    def asks_for(self, topic: str) -> bool:
-        return self.anything or topic in self.own | self.beyond
-
 
 class Mops(PlainDevice):
     Parameters: ClassVar[type[Parameters]] = MopsParameters
@@ -190,11 +187,11 @@ class Mops(PlainDevice):
                 found[topic] = max(found.get(topic, 0.0), direct * weight)
         return found
 
-    def beyond(self, relayed: bool) -> Weights:
+    def beyond(self, relayed: bool, but: int | None = None) -> Weights:
         """Eq. 3, or Eq. 4 with what brokers of this community relayed."""
         found: Weights = {}
         known = {*self.external, *self.relayed} - {self.home} if relayed else set(self.external)
-        for community in sorted(known):
+        for community in sorted(known - {but}):
             best = self.best_of(community)
             for broker, told in self.relayed.get(community, {}).items() if relayed else ():
                 for topic, weight in told.items() if broker in self.members else ():
@@ -210,11 +207,21 @@ class Mops(PlainDevice):
         if community == self.home and self.bridges:  # Eq. 5
             second = self.beyond(relayed=False)
         elif community in self.bridges and self.home in bridges:  # Eq. 6
-            first, second = self.internal(), self.beyond(relayed=True)
+            asked = community if self.parameters.exclude_peer_community else None
+            first, second = self.internal(), self.beyond(relayed=True, but=asked)
         else:
             return first, 0.0
         mixed = {x: alpha * first.get(x, 0.0) + beta * second.get(x, 0.0) for x in {*first, *second}}
-        return {topic: weight for topic, weight in mixed.items() if weight > 0}, self.parameters.default_weight
+        listed = {topic: weight for topic, weight in mixed.items() if weight > 0}
+        if self.parameters.unsubscribed == "known":
+            known = {*self.internal(), *self.beyond(relayed=True)}
+            listed = {**dict.fromkeys(known, 0.0), **listed}
+        return listed, self.parameters.default_weight
+
+    def asks_for(self, one: InterestList, topic: str) -> bool:
+        known = self.parameters.unsubscribed == "known"
+        wanted = {x for other in self.lists.values() for x in other.own | other.beyond} | self.topics
+        return topic in one.own | one.beyond or (one.anything and not (known and topic in wanted))
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
@@ -264,7 +271,8 @@ class Mops(PlainDevice):
     def renew(self, now: float) -> None:
         """A new list, if this device does not want what it wanted."""
         broker, default = bool(self.bridges), self.parameters.default_weight
-        beyond = {x for x, weight in self.beyond(relayed=False).items() if weight > 0 and broker and not default}
+        all_else = default > 0 and self.parameters.unsubscribed == "listed"
+        beyond = {x for x, weight in self.beyond(relayed=False).items() if weight > 0 and broker and not all_else}
         made = InterestList(now, set(self.topics), beyond, broker and default > 0)
         before = self.lists.get(self.node)
         if before is None or before[1:] != made[1:]:
@@ -347,7 +355,7 @@ class Mops(PlainDevice):
     def send_off(self, number: int, lists: dict[int, InterestList]) -> None:
         """To those of the community who ask for it and to whom the best path is not the direct one."""
         for member, one in lists.items():
-            if member not in self.sent_to[number] | {self.node} and one.asks_for(self.message(number).topic):
+            if member not in self.sent_to[number] | {self.node} and self.asks_for(one, self.message(number).topic):
                 path = self.virtual[min(self.node, member), max(self.node, member)][1]
                 path = path if path[0] == self.node else path[::-1]
                 if len(path) > 2:
@@ -366,7 +374,8 @@ class Mops(PlainDevice):
         lacking = self.alive(self.copies, now) - self.known[peer]
         free = lacking - self.for_others
         listed = {n for n in free if self.message(n).topic in weights}
-        by_weight = sorted(listed, key=lambda n: (-weights[self.message(n).topic], self.message(n).expires, n))
+        asked = {n for n in listed if weights[self.message(n).topic] > 0}
+        by_weight = sorted(asked, key=lambda n: (-weights[self.message(n).topic], self.message(n).expires, n))
         waiting = {n for n, ways in self.ways.items() if any(way[0] == peer for way in ways)}
         chosen = by_weight[:room]
         if not chosen:
@@ -404,5 +413,5 @@ class Mops(PlainDevice):
             for way in packet.why:
                 self.hand_on(number, way)
             message = self.message(number)
-            if not self.lists[self.node].asks_for(message.topic) and message.publisher != self.node:
+            if not self.asks_for(self.lists[self.node], message.topic) and message.publisher != self.node:
                 self.for_others.add(number)

@@ -28,6 +28,7 @@ NODES = 7
 SETTINGS: dict[str, dict[str, Any]] = {
     "the paper's": {},
     "no default weight": {"default_weight": 0.0},
+    "as meant": {"unsubscribed": "known", "exclude_peer_community": True},
     "three hops": {"hops": 3, "threshold": 0.6, "alpha": 0.7},
     "most gateways prune": {"pruning": 0.3, "alpha": 0.5, "threshold": 0.7},
 }

@@ -70,3 +70,21 @@ def test_contacts_that_are_open_when_the_training_ends_are_used() -> None:
 def test_links_are_counted_by_hops_from_one_on() -> None:
     graph = ClosenessGraph([(0, 1, 0.9), (1, 2, 0.9)], hops=3)
     assert graph.decided_for(0) == {1: 1, 2: 1, 3: 0}
+
+
+def test_copies_go_on_only_to_who_wants_them_unless_anybody_may_collect() -> None:
+    """0 publishes, 1 collects for 2, and 3 collects for 4; 1 meets 3."""
+    for collects_from, taken in (("publishers", False), ("anybody", True)):
+        net = Network("k-nearest", 5, nearest=1, collects_from=collects_from)
+        net.phase("train")
+        net[1].meet(net[2], at=1)
+        net[3].meet(net[4], at=2)
+        net.phase("operate")
+        net[2].subscribe("x")
+        net[4].subscribe("x")
+        net[1].meet(net[2], at=10)
+        net[3].meet(net[4], at=11)
+        event = net[0].publish("x", at=12)
+        net[0].meet(net[1], at=13)
+        net[1].meet(net[3], at=14)
+        assert (event in net[3].protocol.buffer) == taken

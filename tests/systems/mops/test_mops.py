@@ -28,8 +28,8 @@ COMMUNITIES = {1: (1, 3, 4, 5, 8), 2: (2, 7), 9: (9,)}
 """Fig. 3a, as far as it can be read."""
 
 
-def book(node: int, own: str = "", default: float = 0.0) -> InterestBook:
-    made = InterestBook(node, 0.99, default)
+def book(node: int, own: str = "", default: float = 0.0, **reading: Any) -> InterestBook:
+    made = InterestBook(node, 0.99, default, **reading)
     made.place(Structure(ClosenessGraph(FIGURE_2, hops=2), COMMUNITIES, 0.8))
     made.own = set(own)
     made.lists[node] = InterestList(node, 0.0, tuple(own))
@@ -64,9 +64,9 @@ def test_external_weight_of_broker_2() -> None:
     assert two().external_sum()["C"] == pytest.approx(0.75)
 
 
-def seven() -> InterestBook:
+def seven(**reading: Any) -> InterestBook:
     """Broker 7, after it has met 8, 9 and broker 2 of its own community (Fig. 6b)."""
-    made = book(7)
+    made = book(7, **reading)
     made.hear_internal(8, broker(8, own="C").told_outside())
     made.hear_internal(9, Internal(9, (("C", 1.7),)))
     made.hear_relay(2, two().told_inside())
@@ -87,6 +87,27 @@ def test_lists_that_brokers_send() -> None:
     assert dict(broker(5).for_outsiders().weights)["C"] == pytest.approx(1.485)
     assert dict(seven().for_outsiders().weights)["C"] == pytest.approx(0.0111)
     assert wanting.for_itself() == Wants((("C", 1.0),))
+
+
+def test_what_a_community_wants_itself_can_be_left_out_where_it_is_asked() -> None:
+    """Broker 7 asks community 1 for C on behalf of 9, and 9 on behalf of community 1 (section IV.A)."""
+    made = seven(exclude_peer=True)
+    assert dict(made.for_outsiders(1).weights)["C"] == pytest.approx(0.01 * 0.51)
+    assert dict(made.for_outsiders(9).weights)["C"] == pytest.approx(0.01 * 0.60)
+    assert made.for_outsiders(4) == seven().for_outsiders(4)
+
+
+def test_the_default_weight_can_be_for_what_nobody_known_wants() -> None:
+    """Section IV.C: 5 wants nothing itself, and leaves at home what only its own community wants."""
+    for unsubscribed, refused, brings in (("listed", [], True), ("known", ["A", "C"], False)):
+        made = book(5, default=1e-5, unsubscribed=unsubscribed)
+        made.hear([InterestList(1, 0.0, ("A", "C")), InterestList(8, 0.0, ("C",))])
+        assert [topic for topic, weight in made.for_neighbours().weights if not weight] == refused
+        taker = InterestList(5, 1.0, (), made.carried(), anything=True)
+        assert made.asks_for(taker, "Z")
+        assert made.asks_for(taker, "A") == brings
+        made.hear_internal(2, Internal(2, (("A", 0.5),)))  # now it collects A for community 2
+        assert [topic for topic, weight in made.for_neighbours().weights if not weight] == refused[1:]
 
 
 def test_own_people_come_first_outside() -> None:

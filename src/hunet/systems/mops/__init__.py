@@ -26,6 +26,10 @@ Structures are made by an experimenter who has the trace (``learning = "central"
 not change, unless ``relearn`` says how often they are made anew, of the last ``window`` seconds. With ``learning =
 "exchange"`` devices make them themselves (``exchange``).
 
+Where the paper contradicts itself, a parameter chooses; ``interests`` and ``baselines`` have the sentences. Studies
+name two readings: *as printed* (``unsubscribed = "listed"``, IV.B; Eq. 4 over all communities; Neighbors collect from
+publishers) and *as meant* (``unsubscribed = "known"``, IV.C and V.B; ``exclude_peer_community``, IV.A).
+
 Where we depart from the paper, and why
 - Two who are not both brokers of their pair still tell each other their own interests: section II.C says that any two
   exchange interest lists, section IV.B leaves this case out.

@@ -8,15 +8,18 @@ Theory of operation. While it trains, a device records whom it is in contact wit
 largest closeness, which is the least mean separation. It learns their interests when it meets them, and asks everybody
 for events by weight: 1 for what it wants itself, and the share of its nearest who want it.
 
-Where the paper leaves a choice. K is not given; 5 here. The text says that this scheme "only depends on 2-hop paths":
-publishers give to whoever asks, and copies that are carried for others go to people who want them themselves, no
-further. Without a training phase there are no nearest, and everybody asks for the own interests only.
+Where the paper leaves a choice. K is not given; 5 here (section V.A prints "k = 2", which is the hops of MOPS too). Who
+gives what (``collects_from``): the text says that this scheme "only depends on 2-hop paths", so publishers give to
+whoever asks, and copies that are carried for others go to people who want them themselves, no further
+(``publishers``). But "nodes then collect events according to the weights" says of nobody that it does not give, and a
+MOPS of communities of one "downgrades to the Neighbors scheme" (V.B): then everybody gives to whoever asks
+(``anybody``). Without a training phase there are no nearest, and everybody asks for the own interests only.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from hunet.model import ConfigurationError, MessageSet, Node, Parameters, Topic, about
 from hunet.protocols.carrier import BufferParameters, Interests, Seen
@@ -34,6 +37,9 @@ class KNearestParameters(BufferParameters, frozen=True):
     nearest: Annotated[
         int, about("people for whom a device collects", symbol="K", source="MOPS, section V.A", ge=1)
     ] = 5
+    collects_from: Annotated[
+        Literal["publishers", "anybody"], about("who gives events to those who collect them for others")
+    ] = "publishers"
     edges: Annotated[Edges, about("which separations count at the ends of the training window")] = "both"
 
 
@@ -66,6 +72,8 @@ class KNearest(WeightedCarrier):
 
     def gives(self, peer: Node, now: float) -> MessageSet:
         held = self.buffer.held(now)
+        if self.parameters.collects_from == "anybody":
+            return held
         return held & (self.published | self.wanted(self.interests.get(peer, ())))
 
     def greeting(self) -> tuple[Control, ...]:

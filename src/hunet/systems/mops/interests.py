@@ -14,6 +14,19 @@ ER takes of each community the larger of E and R (Eq. 4). In its own community a
 S is 1 for its own interests; outside, by α·I + β·ER (Eq. 6). Since α is far larger than β, what its own people want
 comes first. (Section IV.B has S in the place of I in Eq. 6; then a broker would never collect for its community,
 against the first rule of section IV.A.) Relayed lists are not used in the own community and are not relayed again.
+
+Where the paper contradicts itself, and what can be chosen:
+
+Which topics have the *default weight* (``unsubscribed``). ``known``: "the categories that are not currently subscribed
+by any nodes in the brokers' own and neighboring communities" (IV.C), and brokers are infected "only when the subscriber
+and publisher reside in different communities" (V.B). A broker then takes nothing at home that only its own community
+wants: that is handed on among those who want it. ``listed``: before the communication begins, u will "assign the same
+default weight to all the categories in its external interest list", and "only events with non-zero weight in v's
+interest list will be sent" (IV.B): what is not in the list at hand has the default weight, whoever wants it.
+
+What a broker asks another community for on behalf of others (``exclude_peer_community``). ER is used "when broker u is
+collecting events from *another* neighboring community", for "its own or *other* neighboring communities" (IV.A, III.C):
+then what the community that is asked wants itself does not count. Eq. 4 as printed sums over all of them.
 """
 
 from __future__ import annotations
@@ -42,6 +55,8 @@ _FOLLOWS = {
     "relayed": ("ER", "Eq. 6"),
 }
 """What is made of the own interests, the community's lists, and what brokers elsewhere and here have told."""
+_FOLLOWS_IF_KNOWN = {changed: (*made, "asked here", "Eq. 5") for changed, made in _FOLLOWS.items()}
+"""If the default weight follows from what is known, all lists do."""
 _FOLLOWS_FOR_ONE = {"external": ("E", "ER", "relay"), "relayed": ("R", "ER")}
 """Of these, what is made for each community by itself, and only made anew for the one that was told of."""
 
@@ -57,10 +72,6 @@ class InterestList(msgspec.Struct, frozen=True, gc=False):
     """What it, a broker, collects for other communities."""
     anything: bool = False
     """Whether it, a broker, takes the rest too, by its default weight."""
-
-    def asks_for(self, topic: Topic) -> bool:
-        """Whether this list has a weight above 0 for a topic."""
-        return self.anything or topic in self.own or topic in self.carried
 
 
 class Lists(Control, frozen=True, gc=False):
@@ -102,8 +113,12 @@ class InterestBook:
         "relayed": dict[Node, dict[Node, _Told]],
     }
 
-    def __init__(self, node: Node, alpha: float, default: float) -> None:
+    def __init__(
+        self, node: Node, alpha: float, default: float, unsubscribed: str = "listed", *, exclude_peer: bool = False
+    ) -> None:
         self.node, self.alpha, self.default = node, alpha, default
+        self._known_only, self._exclude_peer = unsubscribed == "known", exclude_peer
+        self._follows = _FOLLOWS_IF_KNOWN if self._known_only else _FOLLOWS
         self.own: set[Topic] = set()
         self.lists: dict[Node, InterestList] = {}
         """The newest list of everybody in the community, this device included."""
@@ -212,8 +227,8 @@ class InterestBook:
         """ER, Eq. 4."""
         return self._once("ER", self._external_or_relayed)
 
-    def _external_or_relayed(self) -> Weights:
-        communities = sorted({*self.external, *self.relayed} - {self._home})
+    def _external_or_relayed(self, but: Node | None = None) -> Weights:
+        communities = sorted({*self.external, *self.relayed} - {self._home, but})
         return _sum(self._once_for("ER", community, self._better_of) for community in communities)
 
     def _better_of(self, community: Node) -> Weights:
@@ -223,8 +238,20 @@ class InterestBook:
         return better
 
     def carried(self) -> tuple[Topic, ...]:
-        """What this broker asks its own community for on behalf of others."""
+        """What this broker tells its own community that it collects for others; if it takes all else too, nothing."""
+        if self.default > 0 and not self._known_only:
+            return ()
         return tuple(sorted(topic for topic, weight in self.external_sum().items() if weight > 0))
+
+    def asks_for(self, one: InterestList, topic: Topic) -> bool:
+        """Whether somebody of the community, by its list, wants a topic or takes it by its default weight."""
+        if topic in one.own or topic in one.carried:
+            return True
+        return one.anything and not (self._known_only and topic in self._once("asked here", self._asked_here))
+
+    def _asked_here(self) -> set[Topic]:
+        """What anybody of the community wants or collects."""
+        return self.own.union(*(topics for one in self.lists.values() for topics in (one.own, one.carried)))
 
     # What goes out --------------------------------------------------------------------------------------------------
 
@@ -236,9 +263,14 @@ class InterestBook:
         """A broker's list for its own community, Eq. 5."""
         return self._once("Eq. 5", lambda: self._mixed(self._self(), self.external_sum()))
 
-    def for_outsiders(self) -> Wants:
-        """A broker's list for brokers of other communities, Eq. 6."""
-        return self._once("Eq. 6", lambda: self._mixed(self.internal(), self.external_or_relayed()))
+    def for_outsiders(self, community: Node | None = None) -> Wants:
+        """A broker's list for brokers of another community, Eq. 6."""
+        if not self._exclude_peer or community is None:
+            return self._once("Eq. 6", lambda: self._mixed(self.internal(), self.external_or_relayed()))
+        lists: dict[Node, Wants] = self._once("Eq. 6", dict)
+        if community not in lists:
+            lists[community] = self._mixed(self.internal(), self._external_or_relayed(but=community))
+        return lists[community]
 
     def told_outside(self) -> Internal:
         """The internal list for brokers of other communities."""
@@ -263,7 +295,8 @@ class InterestBook:
         beta = 1 - self.alpha
         topics = sorted({*first, *second})
         mixed = {topic: self.alpha * first.get(topic, 0.0) + beta * second.get(topic, 0.0) for topic in topics}
-        return by_weight(mixed, self.default)
+        known = {*self.internal(), *self.external_or_relayed()} if self._known_only else ()
+        return by_weight(mixed, self.default, refused=known)
 
     def _closeness(self, other: Node) -> float:
         assert self.structure is not None
@@ -285,7 +318,7 @@ class InterestBook:
         return found
 
     def _remake(self, changed: str, *communities: Node) -> None:
-        for name in _FOLLOWS[changed]:
+        for name in self._follows[changed]:
             self._made.pop(name, None)
         for community in communities:
             for name in _FOLLOWS_FOR_ONE[changed]:

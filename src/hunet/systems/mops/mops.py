@@ -67,7 +67,13 @@ class Mops(WeightedCarrier):
 
     def __init__(self, node: Node, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
-        self.book = InterestBook(node, parameters.alpha, parameters.default_weight)
+        self.book = InterestBook(
+            node,
+            parameters.alpha,
+            parameters.default_weight,
+            parameters.unsubscribed,
+            exclude_peer=parameters.exclude_peer_community,
+        )
         closeness, known = parameters.closeness or (), parameters.communities
         if isinstance(closeness, str) or isinstance(known, str):
             raise ConfigurationError("folders of closeness and communities are for simulations: leave them out")
@@ -244,7 +250,7 @@ class Mops(WeightedCarrier):
         """The interest list that is meant for such a peer."""
         if standing.community == self.community:
             return self.book.for_neighbours() if self.bridges else self.book.for_itself()
-        return self.book.for_outsiders() if self._pair_up(standing) else self.book.for_itself()
+        return self.book.for_outsiders(standing.community) if self._pair_up(standing) else self.book.for_itself()
 
     def greeting(self) -> tuple[Control, ...]:
         return (self._stand(), Seen(self.seen))
@@ -303,7 +309,7 @@ class Mops(WeightedCarrier):
         book, broker = self.book, bool(self.bridges)
         book.want(self.topics)
         anything = broker and book.default > 0
-        carried = book.carried() if broker and not anything else ()
+        carried = book.carried() if broker else ()
         before = book.lists.get(self.node)
         own = tuple(sorted(self.topics))
         if before is None or (before.own, before.carried, before.anything) != (own, carried, anything):
@@ -371,7 +377,7 @@ class Mops(WeightedCarrier):
         sent = self._sent_to.setdefault(message.number, set())
         for one in lists:
             target = one.origin
-            if target != self.node and target not in sent and one.asks_for(message.topic):
+            if target != self.node and target not in sent and self.book.asks_for(one, message.topic):
                 way = self.structure.way(self.node, target)
                 if len(way) > 2:  # a direct link needs no preparation: the two will meet
                     sent.add(target)
@@ -389,7 +395,8 @@ class Mops(WeightedCarrier):
         ways = [way for way in packet.ways if way]
         for way in ways:
             self._add_errand(message.number, way)
-        if ways and not self.book.lists[self.node].asks_for(message.topic) and message.publisher != self.node:
+        asked = self.book.asks_for(self.book.lists[self.node], message.topic)
+        if ways and not asked and message.publisher != self.node:
             self.only_carried |= packet.messages
 
     def _errands_due(self, peer: Node, now: float) -> MessageSet:

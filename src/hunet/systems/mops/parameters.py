@@ -36,6 +36,16 @@ class MopsParameters(BufferParameters, frozen=True):
     default_weight: Annotated[
         float, about("weight of what nobody is known to want, for brokers", source="section IV.C, V.B", ge=0)
     ] = 1e-5
+    unsubscribed: Annotated[
+        Literal["known", "listed"],
+        about(
+            "which topics have the default weight: those that nobody known here or next door wants (IV.C), or all "
+            "that are not in the list at hand (IV.B)"
+        ),
+    ] = "listed"
+    exclude_peer_community: Annotated[
+        bool, about("whether what a community wants itself is left out where a broker asks that community (IV.A, ER)")
+    ] = False
     sigma: (
         Annotated[float, about("scale of separations; none is their mean", symbol="σ", unit="s", source="V.A", gt=0)]
         | None

@@ -17,12 +17,15 @@ from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Driver, Packet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from random import Random
 
 
 class Wants(Control, frozen=True, gc=False):
-    """The interest list {(X, w)} of the sender, highest weight first, and the weight of all topics not in it."""
+    """The interest list {(X, w)} of the sender, highest weight first, and the weight of all topics not in it.
+
+    A topic of weight 0 is in it so that it does not get the weight of the rest: the sender takes none of it.
+    """
 
     weights: tuple[tuple[Topic, float], ...]
     default: float = 0.0
@@ -37,14 +40,16 @@ def weights_size(weights: tuple[tuple[Topic, float], ...]) -> int:
     return count_size(len(weights)) + sum([text_size(topic) for topic, _ in weights]) + 8 * len(weights)
 
 
-def by_weight(weights: Mapping[Topic, float], default: float = 0.0) -> Wants:
-    """A list in order, without what has no weight.
+def by_weight(weights: Mapping[Topic, float], default: float = 0.0, refused: Iterable[Topic] = ()) -> Wants:
+    """A list in order: of what has no weight only the topics that are refused.
 
     >>> by_weight({"sports": 0.5, "arts": 1.0, "news": 0.0})
     Wants(weights=(('arts', 1.0), ('sports', 0.5)), default=0.0)
+    >>> by_weight({"sports": 0.5}, 0.1, refused=["news", "sports"])
+    Wants(weights=(('sports', 0.5), ('news', 0.0)), default=0.1)
     """
-    heavy = [(topic, weight) for topic, weight in weights.items() if weight > 0]
-    return Wants(tuple(sorted(heavy, key=lambda item: (-item[1], item[0]))), default)
+    listed = {**dict.fromkeys(refused, 0.0), **{topic: weight for topic, weight in weights.items() if weight > 0}}
+    return Wants(tuple(sorted(listed.items(), key=lambda item: (-item[1], item[0]))), default)
 
 
 class WeightedCarrier(Carrier):
@@ -147,7 +152,7 @@ class WeightedCarrier(Carrier):
         chosen = tier = 0
         weight_of_tier = 0.0
         for topic, weight in wants.weights:
-            if not left:
+            if not left or not weight:
                 break
             if tier and weight != weight_of_tier:
                 chosen |= self._soonest(tier, first, room - chosen.bit_count())
