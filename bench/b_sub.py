@@ -21,8 +21,10 @@ from typing import Any
 from hunet import Contacts, make_workload, make_world, read_contacts, run
 from hunet.report.figures import panels
 from hunet.systems.b_sub import theory
-from hunet.systems.b_sub.filter import Evidence, FilterShape, Lookup, wire_size
+from hunet.systems.b_sub.filter import Evidence, FilterShape
+from hunet.systems.b_sub.lookup import QuickLookup
 from hunet.systems.b_sub.packets import Filters
+from hunet.systems.b_sub.wire import wire_size
 from hunet.systems.b_sub.workload import TAGS
 
 REPEATS = 3
@@ -51,7 +53,7 @@ def operations() -> None:
     for _ in range(80):
         mine = mine.a_merge(shape.of(rng.sample(TAGS, 2))).decay(rng.randrange(2))
         theirs = theirs.a_merge(shape.of(rng.sample(TAGS, 2))).decay(rng.randrange(2))
-    genuine, lookup = shape.of(TAGS[:2]), Lookup(shape, TAGS)
+    genuine, lookup = shape.of(TAGS[:2]), QuickLookup(shape, TAGS)
     evidence = Evidence(genuine)
     cases: dict[str, Callable[[], object]] = {
         "decay": lambda: mine.decay(1),

@@ -21,8 +21,8 @@ from hunet.protocols.packets import Carried, Have, Packet, Seen
 from hunet.protocols.push import Push
 from hunet.protocols.state import parts_of, restore_part
 from hunet.systems import PROTOCOLS
-from hunet.systems.b_sub.filter import wire_size
 from hunet.systems.b_sub.packets import Filters
+from hunet.systems.b_sub.wire import wire_size
 from hunet.systems.socialcast.socialcast import Transfer
 from tests.fields import difference
 from tests.node.table import IDENTITIES, NAMES, Table
@@ -343,7 +343,7 @@ def test_the_filters_of_a_live_greeting_are_as_long_as_the_metrics_say() -> None
     protocol: Any = table[0].protocol
     genuine, relay = len(protocol.genuine_wire), wire_size(protocol.relay.counters)
     assert (genuine, relay) == (32, 57)  # of twenty tags each
-    assert len(data) == 2 + (1 + genuine) + (1 + 1 + relay) + 1
+    assert len(data) == 2 + (1 + genuine) + (2 + 1 + relay) + 1
     assert len(frame) < len(data) + 80
 
 

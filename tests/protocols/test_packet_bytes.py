@@ -18,8 +18,9 @@ from hunet.protocols.forms import MOST_HOPS, NotSent, fields_of, form_of
 from hunet.protocols.packet_bytes import from_bytes, to_bytes
 from hunet.protocols.packets import Carried, Seen
 from hunet.systems import PROTOCOLS
-from hunet.systems.b_sub.filter import FilterShape, write_counters
+from hunet.systems.b_sub.filter import FilterShape
 from hunet.systems.b_sub.packets import Filters, Forward
+from hunet.systems.b_sub.wire import counters_of, write_counters
 from hunet.systems.socio_aware_overlay.packets import CommunityNews
 
 for name in PROTOCOLS:
@@ -63,7 +64,8 @@ def packets(draw: st.DrawFn, kind: type[Packet]) -> Packet:
     hints = dict(fields_of(kind))
     given: dict[str, Any] = {}
     if issubclass(kind, Filters):
-        given = {"genuine": draw(FILTERS).to_plain_wire(), "relay": draw(FILTERS).counters}
+        relay = counters_of(list(draw(FILTERS).counters), kind.width)
+        given = {"genuine": draw(FILTERS).to_plain_wire(), "relay": relay}
     if issubclass(kind, Data):
         given["messages"] = draw(SETS.filter(bool))
         if "hops" in hints and hints["hops"] is not int:
@@ -227,7 +229,7 @@ def test_filters_are_sent_compressed(tags: int) -> None:
     encoded = written(told)
     genuine, relay = made.to_plain_wire(), write_counters(made.decay(1).counters)
     assert told.filter_bytes == len(genuine) + len(relay) <= 32 + 4 * tags
-    parts = [bytes([len(genuine)]), genuine, bytes([255, len(relay)]), relay]
+    parts = [bytes([len(genuine)]), genuine, bytes([255, 1, len(relay)]), relay]
     assert encoded[3 + 2 * ID_BYTES :] == b"".join(parts)
     assert len(encoded) == told.size
 

@@ -76,6 +76,7 @@ class Experiment(NamedTuple):
     """Whether links have a rate."""
     topics: tuple[Topic, ...] = ()
     """All topics of the workload, sorted. For measures that need them; a device does not know them in advance."""
+    seed: int = 0
 
 
 @runtime_checkable

@@ -424,7 +424,8 @@ _NARROW = Widths()
 @cache
 def fields_of(kind: Any) -> dict[str, Any]:
     """The type of each field of a record."""
-    return get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
+    return {field: hints[field] for field in kind.__struct_fields__}
 
 
 @cache

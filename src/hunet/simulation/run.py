@@ -111,7 +111,7 @@ def run(
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
     training = (begin, begin + train * (end - begin))
     topics = tuple(sorted({said.topic for said in workload.publications}))
-    experiment = Experiment(contacts, training, trial, read_communities, room, links.rate is not None, topics)
+    experiment = Experiment(contacts, training, trial, read_communities, room, links.rate is not None, topics, seed)
     given = kind.prepare(chosen, experiment) if issubclass(kind, Prepares) else chosen
     own = _own_parameters(kind, given, devices or {}, contacts)
     asked = msgspec.to_builtins(chosen)

@@ -31,17 +31,19 @@ class BSub(Network):
     def __init__(self, nodes: int, parameters: BSubParameters, private: bool) -> None:
         super().__init__(nodes)
         self.given, self.private = parameters, private
-        self.devices = [Device(parameters.counters) for _ in range(nodes)]
+        self.devices = [Device(parameters.counters * parameters.filters) for _ in range(nodes)]
 
     # Filters (section 3.1) ------------------------------------------------------------------------------------------
 
     def positions(self, tag: str) -> list[int]:
-        digest = blake2b(tag.encode(), digest_size=4 * self.given.hashes, person=b"hunet-tcbf").digest()
-        words = [digest[4 * i : 4 * i + 4] for i in range(self.given.hashes)]
-        return [int.from_bytes(word, "little") % self.given.counters for word in words]
+        hashes, several = self.given.hashes, self.given.filters > 1
+        digest = blake2b(tag.encode(), digest_size=4 * (hashes + several), person=b"hunet-tcbf").digest()
+        words = [int.from_bytes(digest[4 * i : 4 * i + 4], "little") for i in range(hashes + several)]
+        which = words[hashes] % self.given.filters if several else 0
+        return [which * self.given.counters + word % self.given.counters for word in words[:hashes]]
 
     def genuine(self, tags: set[str]) -> Filter:
-        made = [0] * self.given.counters
+        made = [0] * (self.given.counters * self.given.filters)
         for tag in tags:
             for position in self.positions(tag):
                 made[position] = self.given.initial
@@ -58,6 +60,8 @@ class BSub(Network):
 
     def preference(self, mine: Filter, theirs: Filter, tag: str) -> float:
         c_i, c_j = self.value(mine, tag), self.value(theirs, tag)
+        if self.given.relative_always:
+            c_i = max(c_i, 1)
         return c_j if c_i == 0 else (c_j - c_i) / c_i
 
     # A contact (sections 4.3 to 4.5) --------------------------------------------------------------------------------
@@ -110,7 +114,7 @@ class BSub(Network):
         if self.value(genuine, message.topic) > 0:
             return True
         better = self.preference(mine, relay, message.topic)
-        if better <= device.preferences.get(message, 0):
+        if better <= device.preferences.get(message, -2 if self.given.first_wins else 0):
             return False
         device.preferences[message] = better
         return True
@@ -123,6 +127,9 @@ class BSub(Network):
     def store(self, now: float, node: int, message: Publication, hops: int) -> None:
         device = self.devices[node]
         device.seen.add(message)
+        wanted = node != message.node and message.topic in self.wants[node]
+        if wanted and not self.given.consumers_relay:
+            return
         if self.given.max_hops is None or hops < self.given.max_hops:
             device.buffer[message] = hops
         device.buffer = {message: hops for message, hops in device.buffer.items() if alive(message, now)}

@@ -171,6 +171,48 @@ def test_a_preference_over_nothing(relative_always: bool, mark: float) -> None:
     assert pair.a.protocol.marks == {0: mark}
 
 
+def test_with_relative_preferences_a_counter_of_1_is_no_better_than_none() -> None:
+    """A message without a mark has mark 0 (A10), and the preference over a counter of 1 is 0."""
+    for relative_always, taken in ((False, True), (True, False)):
+        pair = Pair("b-sub", relative_always=relative_always)
+        pair.b.protocol.relay = FilterShape(initial=1).of(["x"])
+        message = pair.a.publish("x", at=0)
+        pair.a.meet(pair.b, at=1)
+        assert (message in pair.b.protocol.buffer) == taken
+
+
+def test_the_first_query_may_win_whatever_the_preference() -> None:
+    for first_wins, packets in ((False, []), (True, ["0->1 m0"])):
+        net = Network("b-sub", 3, first_wins=first_wins)
+        author, stranger, other = net.nodes
+        author.publish("x", at=0)
+        author.meet(stranger, at=1)
+        author.meet(other, at=2)  # by now the mark is 0, and 0 is not better
+        assert net.packets() == packets
+        assert author.protocol.marks == ({0: 0.0} if first_wins else {})
+
+
+def test_consumers_may_relay_or_not() -> None:
+    for relay_, stored in ((True, True), (False, False)):
+        net = Network("b-sub", 3, consumers_relay=relay_)
+        author, consumer, reader = net.nodes
+        consumer.subscribe("x")
+        reader.subscribe("x")
+        message = author.publish("x", at=0)
+        author.meet(consumer, at=1)
+        assert consumer.delivered == [message]
+        assert (message in consumer.protocol.buffer) == stored
+        consumer.meet(reader, at=2)
+        assert reader.delivered == [message] * stored
+
+
+def test_hash_functions_differ_by_repetition_where_a_study_says_so() -> None:
+    contacts = make_world("waypoint", seed=1, nodes=10, duration=300.0)
+    prepared = [run(contacts, {}, "b-sub", seed=seed, salt=None).name["prepared"] for seed in (1, 2)]
+    assert prepared == [{"salt": 1}, {"salt": 2}]
+    assert Pair("b-sub").a.protocol.shape.salt == 0
+
+
 def test_marks_go_with_their_messages() -> None:
     pair = Pair("b-sub", buffer=10)
     for at in range(600):

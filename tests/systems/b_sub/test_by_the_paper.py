@@ -17,6 +17,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "narrow filters": {"decay_cycle": 2.0, "counters": 8, "hashes": 2, "initial": 3, "buffer": None},
     "low ceiling": {"decay_cycle": 9.0, "counters": 16, "initial": 4, "ceiling": 6, "buffer": None},
     "small buffers": {"decay_cycle": 5.0, "counters": 32, "buffer": 2},
+    "wide counters in several filters": {
+        "decay_cycle": 2000.0,
+        "counters": 8,
+        "initial": 100,
+        "ceiling": 1275,
+        "filters": 3,
+        "relative_always": True,
+        "buffer": None,
+    },
+    "first query wins": {"decay_cycle": 5.0, "first_wins": True, "consumers_relay": False, "buffer": None},
     "two hops": {"decay_cycle": 5.0, "max_hops": 2},
 }
 each_setting = pytest.mark.parametrize("given_", SETTINGS.values(), ids=SETTINGS)

@@ -8,7 +8,7 @@ from statistics import mean
 
 import pytest
 
-from hunet.systems.b_sub.filter import FilterShape, wire_size
+from hunet.systems.b_sub.filter import FilterShape
 from hunet.systems.b_sub.theory import (
     best_filter_count,
     best_hashes,
@@ -20,6 +20,7 @@ from hunet.systems.b_sub.theory import (
     share_of_time_present,
     sustaining_cycle,
 )
+from hunet.systems.b_sub.wire import wire_size
 
 SHAPE = FilterShape()
 

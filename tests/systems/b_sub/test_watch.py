@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from hunet.model import Catalogue
-from hunet.systems.b_sub.filter import FilterShape, Lookup, TemporalCountingBloomFilter
+from hunet.systems.b_sub.filter import FilterShape, TemporalCountingBloomFilter
 from hunet.systems.b_sub.packets import Filters, Forward, Truth
 from hunet.systems.b_sub.watch import ExactCounters, Watch
 from hunet.testing import Network, Pair
@@ -114,8 +111,26 @@ def test_filters_of_other_shapes_differ() -> None:
     assert TemporalCountingBloomFilter(SHAPE, nothing) != TemporalCountingBloomFilter(other, nothing)
 
 
-@given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, 255)), min_size=1, max_size=8))
-def test_the_lower_of_two_answers(pairs: list[tuple[int, int]]) -> None:
-    one, two = (bytes(side) for side in zip(*pairs, strict=True))
-    keys = [f"tag{number}" for number in range(len(pairs))]
-    assert Lookup(SHAPE, keys).lower(one, two) == bytes(map(min, one, two))
+def test_who_takes_part_hears_its_own_contacts_only() -> None:
+    """The lowest value of each tag counts: of all greetings for who hears all, else of those to oneself."""
+    seen = watch("a", "b")
+    for peer, a in ((1, 9), (2, 3), (1, 8)):
+        seen.greeted(greeting(a=a, b=5), ["a"], peer)
+    found = seen.observations()
+    assert (found["lasting_interests"], found["lasting_guessed"]) == (1, 0)
+    assert (found["participant_interests"], found["participant_guessed"]) == (2, 1), "only the first neighbour is right"
+
+
+def test_patient_attackers_listen_after_the_warm_up() -> None:
+    """Before anything is relayed, a greeting of B-SUB-P shows the own interests and nothing else."""
+    found = []
+    for warm_up in (0.0, 20.0, 100.0):
+        pair = Pair("b-sub-p", exact=True, tags=["a", "b"], decay_cycle=1e9, warm_up=warm_up)
+        ann = pair.a
+        ann.subscribe("b")
+        ann.meet(pair.b, at=1)
+        ann.protocol.relay = FilterShape(initial=9).of(["a"])  # what it has heard of is firmer now
+        ann.meet(pair.b, at=30)
+        seen = ann.protocol.observations(40.0)
+        found.append([seen[f"{who}_{what}"] for who in ("lasting", "participant") for what in ("interests", "guessed")])
+    assert found == [[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]]

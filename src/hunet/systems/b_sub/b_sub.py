@@ -6,6 +6,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 from __future__ import annotations
 
 from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -15,14 +16,16 @@ from hunet.protocols.capabilities import Demand, Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
 from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.b_sub.filter import (
+    HIGHEST,
+    MOST_FILTERS,
     Evidence,
     FilterShape,
-    Lookup,
     TemporalCountingBloomFilter,
     cycles_between,
     preference,
 )
-from hunet.systems.b_sub.packets import Filters, Forward, check_filters
+from hunet.systems.b_sub.lookup import Lookup, lookup_of
+from hunet.systems.b_sub.packets import GREETINGS, Filters, Forward, Truth, check_filters
 from hunet.systems.b_sub.watch import Watch
 
 if TYPE_CHECKING:
@@ -44,7 +47,22 @@ class BSubParameters(BufferParameters, frozen=True):
     counters: Annotated[int, about("counters of a filter", symbol="m", source="section 6.1", ge=8, le=256)] = 256
     hashes: Annotated[int, about("positions of a tag", symbol="k", source="section 6.1", ge=1, le=16)] = 3
     initial: Annotated[int, about("counter of a new interest", symbol="Π", source="section 6.1", ge=1, le=255)] = 5
-    ceiling: Annotated[int, about("where counters stop", symbol="C_max", source="section 6.2", ge=1, le=255)] = 255
+    ceiling: Annotated[
+        int,
+        about(
+            "where counters stop: up to 255 a counter is a byte, up to 65535 two, above that four",
+            symbol="C_max",
+            source="section 6.2",
+            ge=1,
+            le=HIGHEST,
+        ),
+    ] = 255
+    filters: Annotated[
+        int, about("filters over which tags are spread", symbol="h", source="section 5", ge=1, le=MOST_FILTERS)
+    ] = 1
+    salt: (
+        Annotated[int, about("which hash functions; none: with each seed of a study others", ge=0, lt=1 << 62)] | None
+    ) = 0
     buffer: (
         Annotated[
             int, about("messages that a device can hold; none is unlimited", unit="messages", source="section 6.1")
@@ -55,6 +73,10 @@ class BSubParameters(BufferParameters, frozen=True):
         bool,
         about("what is published beside a neighbour is planned against what that told when the contact began"),
     ] = True
+    first_wins: Annotated[
+        bool, about("a message that was never relayed goes to whomever it meets first, whatever the preference")
+    ] = False
+    consumers_relay: Annotated[bool, about("who wanted a message passes it on too")] = True
     relative_always: Annotated[
         bool, about("a peer is preferred over no counter as over a counter of 1", source="section 3.1")
     ] = False
@@ -64,11 +86,14 @@ class BSubParameters(BufferParameters, frozen=True):
     exact: Annotated[
         bool, about("exact counters go with the filters, to tell their false positives; for studies, slow")
     ] = False
+    warm_up: Annotated[float, about("exact: time from which on patient attackers listen", unit="s", ge=0)] = 0.0
     tags: Annotated[tuple[str, ...], about("exact: the tags that an attacker tries; none: all of the workload")] = ()
 
     def __post_init__(self) -> None:
         if self.initial > self.ceiling:
             raise ValueError(f"initial ({self.initial}) cannot exceed ceiling ({self.ceiling})")
+        if self.hashes == 16 and self.filters > 1:
+            raise ValueError("with several filters there are 15 hashes at most: one more chooses the filter")
 
 
 class Plan:
@@ -120,14 +145,26 @@ class BSub(Carrier):
 
     @classmethod
     def prepare(cls, parameters: BSubParameters, experiment: Experiment) -> BSubParameters:
-        if not parameters.exact or parameters.tags:
-            return parameters
-        return msgspec.structs.replace(parameters, tags=experiment.topics)
+        if parameters.salt is None:
+            parameters = msgspec.structs.replace(parameters, salt=experiment.seed)
+        if parameters.exact and not parameters.tags:
+            parameters = msgspec.structs.replace(parameters, tags=experiment.topics)
+        return parameters
 
     def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
-        self.shape = _shape(parameters.counters, parameters.hashes, parameters.initial, parameters.ceiling)
+        self.shape = _shape(
+            parameters.counters,
+            parameters.hashes,
+            parameters.initial,
+            parameters.ceiling,
+            parameters.filters,
+            parameters.salt or 0,
+        )
+        self._unmarked = -inf if parameters.first_wins else 0.0
+        """The mark of a message that was never relayed: what its first preference must exceed."""
         self.genuine = self.relay = self.shape.empty()
+        self._nothing = self.genuine.to_plain_wire()
         self.marks: dict[int, float] = {}
         """The paper's preference table: for messages that were relayed, the best preference they were sent for."""
         self._most_marks = _MARKS
@@ -140,7 +177,7 @@ class BSub(Carrier):
         """Who left last, when, and the relay counters when that contact began."""
         self.watch = Watch(driver, self.shape, parameters.tags) if parameters.exact else None
         self.genuine_wire = b""
-        self._aged = self._next_decay = 0.0
+        self._aged = self._next_decay = self._begun = 0.0
         self._tags = _lookup(self.shape, ())
         self._heard: dict[bytes, tuple[Evidence, list[Topic]]] = {}
         """For each genuine filter, as it came: the filter, and the tags that it matches."""
@@ -150,7 +187,11 @@ class BSub(Carrier):
     def greeting(self) -> tuple[Filters]:
         """What this device tells: its interests and those that it relays (section 4.3)."""
         truth = self.watch.truth(self.topics) if self.watch else None
-        return (Filters(self.genuine_wire, self.relay.counters, truth, self.seen),)
+        return (self.told(self.genuine_wire, self.relay.counters, truth),)
+
+    def told(self, genuine: bytes, relay: bytes, truth: Truth | None) -> Filters:
+        """A greeting with these filters."""
+        return GREETINGS[self.shape.width](genuine, relay, truth, self.seen)
 
     def plan(self, told: Filters, mine: bytes, held: MessageSet, now: float) -> Plan | None:
         """Of messages held, what to send a peer after what it told of its interests and of what it has seen.
@@ -171,9 +212,10 @@ class BSub(Carrier):
         for tag in (self._heard.get(told.genuine) or self._hear(told.genuine))[1]:
             direct |= offers & by_topic[tag]
         offers ^= direct
-        relayed, marks = 0, self.marks
+        relayed, marks, unmarked = 0, self.marks, self._unmarked
         preferences: dict[int, float] = {}
-        for on_tag, ours, theirs in self._tags.preferred(mine, told.relay, by_topic.values()):
+        compare = self._tags.compared if unmarked < 0 else self._tags.preferred
+        for on_tag, ours, theirs in compare(mine, told.relay, by_topic.values()):
             messages = offers & on_tag
             if messages:
                 better = preference(ours or self.parameters.relative_always, theirs)
@@ -182,11 +224,16 @@ class BSub(Carrier):
                     bit = 1 << number
                     messages ^= bit
                     number += first
-                    if number not in marks or better > marks[number]:
+                    if better > marks.get(number, unmarked):
                         preferences[number] = better
                         relayed |= bit
         goes = direct | relayed
         return Plan(now, goes << first, direct << first, preferences) if goes else None
+
+    def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
+        if self.parameters.consumers_relay:
+            return messages
+        return without(messages, messages & self.delivered)
 
     def listeners(self, peer: Node) -> bool:
         return len(self.filters) > (peer in self.filters)
@@ -194,7 +241,7 @@ class BSub(Carrier):
     # The contract ---------------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
-        self._aged = now
+        self._aged = self._begun = now
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
@@ -224,7 +271,8 @@ class BSub(Carrier):
         if not self._greeting or self.watch:  # it stays the same until this device learns or sees something new
             greeting = self._greeting = self.greeting()
             if self.watch:
-                self.watch.greeted(greeting[0], self.topics)
+                warm = now >= self._begun + self.parameters.warm_up
+                self.watch.greeted(greeting[0], self.topics, peer, warm=warm)
         # Live devices that stay together begin a new contact in the instant in which the last one ends: it goes on.
         parted, self._parted = self._parted, None
         goes_on = parted is not None and parted[:2] == (peer, now)
@@ -361,7 +409,7 @@ class BSub(Carrier):
 
     @relay_counters.setter
     def relay_counters(self, counters: bytes) -> None:
-        check_filters(Filters(b"", counters), self.shape)
+        check_filters(GREETINGS[self.shape.width](b"", counters), self.shape)
         self.relay = TemporalCountingBloomFilter(self.shape, counters)
 
     def restored(self) -> None:
@@ -374,12 +422,12 @@ class BSubP(BSub):
 
     def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.topics, mixed=True) if self.watch else None
-        return (Filters(b"", self.relay.a_merge(self.genuine).counters, truth, self.seen),)
+        return (self.told(self._nothing, self.relay.a_merge(self.genuine).counters, truth),)
 
 
 @lru_cache(64)
-def _shape(counters: int, hashes: int, initial: int, ceiling: int) -> FilterShape:
-    return FilterShape(counters, hashes, initial, ceiling)
+def _shape(counters: int, hashes: int, initial: int, ceiling: int, filters: int, salt: int) -> FilterShape:
+    return FilterShape(counters, hashes, initial, ceiling, filters, salt)
 
 
 @lru_cache(_HEARD)
@@ -390,4 +438,4 @@ def _genuine(shape: FilterShape, data: bytes) -> tuple[TemporalCountingBloomFilt
 
 @lru_cache(256)
 def _lookup(shape: FilterShape, tags: tuple[Topic, ...]) -> Lookup:
-    return Lookup(shape, tags)
+    return lookup_of(shape, tags)

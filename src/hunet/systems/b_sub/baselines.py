@@ -40,7 +40,7 @@ class BSubPull(BSub):
 
     def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.topics, relays=False) if self.watch else None
-        return (Filters(self.genuine_wire, bytes(self.shape.counters), truth, self.seen),)
+        return (self.told(self.genuine_wire, self.shape.empty().counters, truth),)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
         return 0

@@ -11,11 +11,16 @@ key was renewed, and the *preference* of one filter over another compares two de
 
 Positions are part of the wire format: the BLAKE2b digest (4k bytes, personalised with ``hunet-tcbf``) of the key in
 UTF-8, cut into k little-endian words of 32 bits, each modulo m. The paper's argument for privacy (section 4.5) asks for
-one-way hash functions, which quick ones are not; positions are kept per key, so their price is paid once.
+one-way hash functions, which quick ones are not; positions are kept per key, so their price is paid once. A *salt*
+gives other hash functions; with the salt 0 they are those of live devices.
 
-Filters are values: operations return new ones, so that a snapshot is the filter itself. Counters are bytes. Decay is
-one ``bytes.translate``; merging works on all m counters at once, as lanes of one integer; looking up many keys gathers
-their counters with ``translate`` too. That is what lets a simulation merge filters by the hundred thousand.
+Several filters of m counters hold fewer false positives than one (section 5). A word more of the digest says which of
+them a key stands in, so that all devices put it into the same one and filters can be merged. Here they are one row of
+counters.
+
+Filters are values: operations return new ones, so that a snapshot is the filter itself. Counters are bytes, or of two
+or four bytes where C_max is wide. Merging works on all counters at once, as lanes of one integer. That is what lets a
+simulation merge filters by the hundred thousand.
 
 Where we depart from the paper, and why. The paper gives no range of the counters, only that there is one (section 6.2):
 they stop at C_max = 255, which is what "at most 4 bytes per tag" (section 6.1) leaves for a value. Insertion leaves
@@ -29,8 +34,6 @@ cycles of a common clock. m is at most 256, so that a position is one byte on th
 >>> later = ours.decay(cycles_between(last=0, now=1300, cycle=256))
 >>> later.value("NewMoon"), "openwebawards" in later
 (5, False)
->>> read_counters(write_counters(later.counters), 256) == later.counters
-True
 """
 
 from __future__ import annotations
@@ -38,17 +41,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import compress, pairwise
-from typing import TypeVar
 
-from hunet.model import ConfigurationError, PeerError, ProtocolError
+from hunet.model import ConfigurationError, ProtocolError
+from hunet.systems.b_sub.lanes import add, lanes, larger, smaller
+from hunet.systems.b_sub.wire import BLOCK, counters_of, read_plain, values_of, write_plain
 
-T = TypeVar("T")
+HIGHEST = (1 << 32) - 1
+"""The highest ceiling: with it nothing overflows in any run."""
+MOST_FILTERS = 64
 _BYTE = 256
 _IDENTITY = bytes(range(_BYTE))
 _SUMS_KEPT = 1024
-_LOOKUPS_KEPT = 64
-"""Both ends of a contact look the same two filters up, in a simulation often with the same keys."""
 
 
 def cycles_between(last: float, now: float, cycle: float) -> int:
@@ -70,19 +73,39 @@ def preference(mine: int, theirs: int) -> float:
 
 
 class FilterShape:
-    """What two filters must share to be merged: m, k, Π and C_max."""
+    """What filters must share to be merged: m, k, Π, C_max, how many filters there are, and the hash functions."""
 
-    def __init__(self, counters: int = 256, hashes: int = 3, initial: int = 5, ceiling: int = 255) -> None:
-        if not (1 <= counters <= _BYTE and 1 <= hashes <= 16 and 1 <= initial <= ceiling < _BYTE):
+    def __init__(
+        self,
+        counters: int = 256,
+        hashes: int = 3,
+        initial: int = 5,
+        ceiling: int = 255,
+        filters: int = 1,
+        salt: int = 0,
+    ) -> None:
+        if not (
+            1 <= counters <= _BYTE
+            and 1 <= hashes <= 16 - (filters > 1)
+            and 1 <= initial <= ceiling <= HIGHEST
+            and 1 <= filters <= MOST_FILTERS
+        ):
             raise ConfigurationError(
-                f"no filter of {counters} counters up to {ceiling}, {hashes} hashes and initial value {initial}: "
-                "1 to 256 counters, 1 to 16 hashes, 1 <= initial <= ceiling <= 255"
+                f"no {filters} filters of {counters} counters up to {ceiling}, {hashes} hashes and initial value "
+                f"{initial}: 1 to {MOST_FILTERS} filters, 1 to 256 counters, 1 to 16 hashes (15 with several filters), "
+                f"1 <= initial <= ceiling <= {HIGHEST}"
             )
         self.counters, self.hashes, self.initial, self.ceiling = counters, hashes, initial, ceiling
-        self.high, self.low = _lanes(counters)
-        self._clamp = bytes(min(value, ceiling) for value in range(_BYTE))
-        self.rise = bytes(min(initial, max(ceiling - value, 0)) for value in range(_BYTE))
-        """For each value of a counter, what Π adds to it."""
+        self.filters, self.salt = filters, salt
+        self.total = counters * filters
+        """Counters of all filters."""
+        self.width = 1 if ceiling < _BYTE else 2 if ceiling < _BYTE * _BYTE else 4
+        """Bytes of a counter."""
+        self.top = 8 * self.width - 1
+        self.high, self.low = lanes(self.total, self.width)
+        self.ones = self.high >> self.top
+        self.rise = bytes(min(initial, max(ceiling - value, 0)) for value in range(_BYTE)) if self.width == 1 else b""
+        """For each value of a counter of a byte, what Π adds to it."""
         self._positions: dict[str, tuple[int, ...]] = {}
 
     def __eq__(self, other: object) -> bool:
@@ -93,22 +116,18 @@ class FilterShape:
 
     @property
     def _key(self) -> tuple[int, ...]:
-        return self.counters, self.hashes, self.initial, self.ceiling
+        return self.counters, self.hashes, self.initial, self.ceiling, self.filters, self.salt
 
     def add(self, a: int, b: int) -> int:
         """The sum of two filters in lanes, every lane at most the ceiling."""
-        either = a | b
-        if not either & self.high:
-            total = a + b
-        else:
-            # Add the lower seven bits of each lane, then the top bits without carry: no lane spills into the next.
-            total = ((a & self.low) + (b & self.low)) ^ ((a ^ b) & self.high)
-            carry = ((a & b) | (either ^ (either & total))) & self.high
-            total |= (carry << 1) - (carry >> 7)
-        if self.ceiling != _BYTE - 1:
-            clamped = total.to_bytes(self.counters, "little").translate(self._clamp)
-            total = int.from_bytes(clamped, "little")
+        total = add(a, b, self.high, self.low, self.top)
+        if self.ceiling != (2 << self.top) - 1:
+            total = smaller(total, self.ceiling * self.ones, self.high, self.low, self.top)
         return total
+
+    def values(self, counters: bytes) -> Sequence[int]:
+        """The counters of filters as numbers."""
+        return values_of(counters, self.width)
 
     def positions(self, key: str) -> tuple[int, ...]:
         """The k positions of a key; two of them may coincide.
@@ -118,15 +137,18 @@ class FilterShape:
         """
         found = self._positions.get(key)
         if found is None:
-            digest = blake2b(key.encode(), digest_size=4 * self.hashes, person=b"hunet-tcbf").digest()
-            words = (digest[start : start + 4] for start in range(0, len(digest), 4))
-            found = tuple(int.from_bytes(word, "little") % self.counters for word in words)
+            words = self.hashes + (self.filters > 1)
+            salt = self.salt.to_bytes(8, "little")
+            digest = blake2b(key.encode(), digest_size=4 * words, person=b"hunet-tcbf", salt=salt).digest()
+            drawn = [int.from_bytes(digest[start : start + 4], "little") for start in range(0, len(digest), 4)]
+            first = self.counters * (drawn.pop() % self.filters) if self.filters > 1 else 0
+            found = tuple([first + word % self.counters for word in drawn])
             self._positions[key] = found
         return found
 
     def empty(self) -> TemporalCountingBloomFilter:
         """A filter that holds nothing."""
-        return TemporalCountingBloomFilter(self, bytes(self.counters), fresh=True)
+        return TemporalCountingBloomFilter(self, bytes(self.total * self.width), fresh=True)
 
     def of(self, keys: Iterable[str]) -> TemporalCountingBloomFilter:
         """A fresh filter that holds these keys, each counter 0 or Π."""
@@ -137,21 +159,10 @@ class FilterShape:
 
     def from_plain_wire(self, data: bytes) -> TemporalCountingBloomFilter:
         """The filter of Π at each set bit that :meth:`TemporalCountingBloomFilter.to_plain_wire` wrote."""
-        width = -(-self.counters // 8)
-        if len(data) > width:
-            raise PeerError(f"a plain filter came in {len(data)} bytes: {width} are enough")
-        if len(data) == width:
-            bits = int.from_bytes(data, "little")
-            if bits >> self.counters:
-                raise PeerError(f"a plain filter came with bits beyond its {self.counters}")
-            positions: Sequence[int] = [p for p in range(self.counters) if bits >> p & 1]
-        else:
-            positions = data
-            _refuse_disorder(data, self.counters)
-        counters = bytearray(self.counters)
-        for position in positions:
-            counters[position] = self.initial
-        return TemporalCountingBloomFilter(self, bytes(counters), fresh=True)
+        values = [0] * self.total
+        for position in read_plain(data, self.total):
+            values[position] = self.initial
+        return TemporalCountingBloomFilter(self, counters_of(values, self.width), fresh=True)
 
 
 class TemporalCountingBloomFilter:
@@ -164,13 +175,13 @@ class TemporalCountingBloomFilter:
     ) -> None:
         self.shape, self._counters, self.fresh = shape, counters, fresh
         self.packed: int = int.from_bytes(counters or b"", "little") if packed is None else packed
-        """The counters as lanes of an integer, a byte each, the first lowest."""
+        """The counters as lanes of an integer, the first lowest."""
 
     @property
     def counters(self) -> bytes:
-        """The counters, a byte each."""
+        """The counters as bytes, the first first."""
         if self._counters is None:
-            self._counters = self.packed.to_bytes(self.shape.counters, "little")
+            self._counters = self.packed.to_bytes(self.shape.total * self.shape.width, "little")
         return self._counters
 
     def __eq__(self, other: object) -> bool:
@@ -181,17 +192,17 @@ class TemporalCountingBloomFilter:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        held = {position: value for position, value in enumerate(self.counters) if value}
+        held = {position: value for position, value in enumerate(self.shape.values(self.counters)) if value}
         return f"TemporalCountingBloomFilter({held})"
 
     def insert(self, key: str) -> TemporalCountingBloomFilter:
         """With a key more; only into a fresh filter. What a merged one is to hold comes by merging (section 3.1)."""
         if not self.fresh:
             raise ProtocolError("a key can be inserted into a fresh filter only: insert into an empty one, then merge")
-        counters = bytearray(self.counters)
+        values = list(self.shape.values(self.counters))
         for position in self.shape.positions(key):
-            counters[position] = counters[position] or self.shape.initial
-        return TemporalCountingBloomFilter(self.shape, bytes(counters), fresh=True)
+            values[position] = values[position] or self.shape.initial
+        return TemporalCountingBloomFilter(self.shape, counters_of(values, self.shape.width), fresh=True)
 
     def a_merge(self, other: TemporalCountingBloomFilter) -> TemporalCountingBloomFilter:
         """The counters of both added up, at most C_max."""
@@ -199,8 +210,9 @@ class TemporalCountingBloomFilter:
 
     def m_merge(self, other: TemporalCountingBloomFilter) -> TemporalCountingBloomFilter:
         """The larger of both counters, everywhere."""
-        larger = _larger(self.packed, other.packed, self.shape.high, self.shape.low)
-        return TemporalCountingBloomFilter(self.shape, None, larger)
+        shape = self.shape
+        merged = larger(self.packed, other.packed, shape.high, shape.low, shape.top)
+        return TemporalCountingBloomFilter(shape, None, merged)
 
     def a_merge_and_m_merge(self, evidence: Evidence, hearsay: bytes) -> TemporalCountingBloomFilter:
         """The one and then the other, the latter with the counters of a filter: what B-SUB does in every contact."""
@@ -208,7 +220,7 @@ class TemporalCountingBloomFilter:
         merged = self.packed + evidence.added_to(mine)
         if hearsay != mine:
             theirs = int.from_bytes(hearsay, "little")
-            merged = _larger(merged, theirs, shape.high, shape.low)
+            merged = larger(merged, theirs, shape.high, shape.low, shape.top)
             if merged == theirs:  # those who meet often end up with the same filter, and share what is known of it
                 return TemporalCountingBloomFilter(shape, hearsay, merged)
         return self if merged == self.packed else TemporalCountingBloomFilter(shape, None, merged)
@@ -217,12 +229,19 @@ class TemporalCountingBloomFilter:
         """After so many decay cycles: every counter less by one per cycle, at least 0."""
         if cycles <= 0:
             return self
-        return TemporalCountingBloomFilter(self.shape, self.counters.translate(_decay_table(min(cycles, _BYTE - 1))))
+        shape = self.shape
+        if shape.width == 1:
+            return TemporalCountingBloomFilter(shape, self.counters.translate(_decay_table(min(cycles, _BYTE - 1))))
+        less = min(cycles, shape.ceiling) * shape.ones
+        left = larger(self.packed, less, shape.high, shape.low, shape.top) - less
+        return TemporalCountingBloomFilter(shape, None, left)
 
     def without(self, other: TemporalCountingBloomFilter) -> TemporalCountingBloomFilter:
         """Nothing where the other has something."""
-        counters = bytes(0 if theirs else mine for mine, theirs in zip(self.counters, other.counters, strict=True))
-        return TemporalCountingBloomFilter(self.shape, counters)
+        values = self.shape.values
+        both = zip(values(self.counters), values(other.counters), strict=True)
+        left = counters_of([0 if theirs else mine for mine, theirs in both], self.shape.width)
+        return TemporalCountingBloomFilter(self.shape, left)
 
     def __contains__(self, key: str) -> bool:
         """The existential query: whether the key may be in; never wrongly no."""
@@ -230,18 +249,15 @@ class TemporalCountingBloomFilter:
 
     def value(self, key: str) -> int:
         """How firmly a key is in: the smallest of its counters."""
-        counters = self.counters
+        counters = self.shape.values(self.counters)
         return min([counters[position] for position in self.shape.positions(key)])
 
     # On the wire --------------------------------------------------------------------------------------------------
 
     def to_plain_wire(self) -> bytes:
         """Without counters: the positions that are set, a byte each, or the bit vector where that is shorter."""
-        positions = bytes(position for position, value in enumerate(self.counters) if value)
-        width = -(-self.shape.counters // 8)
-        if len(positions) < width:
-            return positions
-        return sum(1 << position for position in positions).to_bytes(width, "little")
+        set_ = [position for position, value in enumerate(self.shape.values(self.counters)) if value]
+        return write_plain(set_, self.shape.total)
 
 
 class Evidence:
@@ -251,19 +267,24 @@ class Evidence:
     is soon one of the sums that it has added before.
     """
 
-    __slots__ = ("_positions", "_shape", "_sums")
+    __slots__ = ("_packed", "_positions", "_shape", "_sums")
 
     def __init__(self, fresh: TemporalCountingBloomFilter) -> None:
         if not fresh.fresh:
             raise ProtocolError("only a fresh filter is evidence: others hold hearsay too")
-        self._shape = fresh.shape
-        self._positions = bytes(position for position, value in enumerate(fresh.counters) if value)
+        self._shape, self._packed = fresh.shape, fresh.packed
+        quick = fresh.shape.width == 1 and fresh.shape.total <= BLOCK
+        self._positions = bytes([p for p, value in enumerate(fresh.counters) if value]) if quick else None
         self._sums: dict[bytes, int] = {}
         """For what is added at each position: all of it, in lanes."""
 
     def added_to(self, counters: bytes) -> int:
         """What it adds to a filter with these counters, in lanes."""
-        rises = self._positions.translate(counters.ljust(_BYTE, b"\0")).translate(self._shape.rise)
+        shape = self._shape
+        if self._positions is None:
+            packed = int.from_bytes(counters, "little")
+            return shape.add(packed, self._packed) - packed
+        rises = self._positions.translate(counters.ljust(_BYTE, b"\0")).translate(shape.rise)
         found = self._sums.get(rises)
         if found is None:
             if len(self._sums) >= _SUMS_KEPT:
@@ -273,117 +294,6 @@ class Evidence:
         return found
 
 
-class Lookup:
-    """Many keys at once, in filters of one shape."""
-
-    def __init__(self, shape: FilterShape, keys: Sequence[str]) -> None:
-        self.shape, self.keys = shape, tuple(keys)
-        positions = [shape.positions(key) for key in self.keys]
-        self._gather = [bytes(row[i] for row in positions) for i in range(shape.hashes)]
-        self._high, self._low = _lanes(len(self.keys))
-        self._values = lru_cache(_LOOKUPS_KEPT)(self._look_up)
-
-    def values(self, counters: bytes) -> bytes:
-        """For each key, how firmly a filter with these counters holds it."""
-        return self._values(counters)[1]
-
-    def lower(self, one: bytes, two: bytes) -> bytes:
-        """Of two answers of :meth:`values`, the lower value for each key."""
-        a, b = int.from_bytes(one, "little"), int.from_bytes(two, "little")
-        return (a ^ b ^ _larger(a, b, self._high, self._low)).to_bytes(len(self.keys), "little")
-
-    def present(self, counters: bytes) -> list[str]:
-        """The keys that a filter with these counters holds, in order."""
-        return list(compress(self.keys, self.values(counters)))
-
-    def preferred(self, mine: bytes, theirs: bytes, by_key: Iterable[T]) -> Iterable[tuple[T, int, int]]:
-        """What belongs to keys that a filter holds more firmly than mine, with both values (mine first).
-
-        ``by_key`` has something for each key, in their order, be it the keys themselves.
-        """
-        if mine == theirs:
-            return ()
-        mine_packed, mine_values = self._values(mine)
-        theirs_packed, theirs_values = self._values(theirs)
-        wins = _at_least(mine_packed, theirs_packed, mine_packed ^ theirs_packed, self._high, self._low)
-        if wins == self._high:
-            return ()
-        ahead = (wins ^ self._high).to_bytes(len(self.keys), "little")
-        return zip(  # noqa: B905 (the keyword would cost a tenth of the call)
-            compress(by_key, ahead), compress(mine_values, ahead), compress(theirs_values, ahead)
-        )
-
-    def _look_up(self, counters: bytes) -> tuple[int, bytes]:
-        table = counters.ljust(_BYTE, b"\0")
-        least = int.from_bytes(self._gather[0].translate(table), "little")
-        for positions in self._gather[1:]:
-            other = int.from_bytes(positions.translate(table), "little")
-            difference = least ^ other
-            wins = _at_least(least, other, difference, self._high, self._low)
-            least ^= difference & ((wins << 1) - (wins >> 7))
-        return least, least.to_bytes(len(self.keys), "little")
-
-
-def write_counters(counters: bytes) -> bytes:
-    """Groups of equal counters: the value, their number less one, their positions, a byte each; values ascend."""
-    groups: dict[int, list[int]] = {}
-    for position, value in enumerate(counters):
-        if value:
-            groups.setdefault(value, []).append(position)
-    return b"".join(bytes((value, len(groups[value]) - 1, *groups[value])) for value in sorted(groups))
-
-
-def read_counters(data: bytes, many: int) -> bytes:
-    """The counters, so many, that :func:`write_counters` wrote; a peer's nonsense is refused."""
-    counters = bytearray(many)
-    place, before = 0, 0
-    while place < len(data):
-        value, held = data[place], (data[place + 1] + 1 if place + 1 < len(data) else 0)
-        positions = data[place + 2 : place + 2 + held]
-        if not before < value or not held or len(positions) != held:
-            raise PeerError("a filter came damaged: its groups of counters are cut off or out of order")
-        _refuse_disorder(positions, many)
-        for position in positions:
-            if counters[position]:
-                raise PeerError(f"a filter came damaged: counter {position} has two values")
-            counters[position] = value
-        place, before = place + 2 + held, value
-    return bytes(counters)
-
-
-@lru_cache(1024)
-def wire_size(counters: bytes) -> int:
-    """What a filter with these counters takes on the wire, without writing it."""
-    held = counters.translate(None, b"\0")
-    values = _BYTE - len(_IDENTITY.translate(None, held))
-    return len(held) + 2 * values
-
-
-def _lanes(many: int) -> tuple[int, int]:
-    """For as many lanes of one byte: the top bits, and all the others."""
-    high = int.from_bytes(b"\x80" * many, "little")
-    return high, high - (high >> 7)
-
-
-def _larger(a: int, b: int, high: int, low: int) -> int:
-    """The larger of a and b in every lane."""
-    difference = a ^ b
-    wins = _at_least(a, b, difference, high, low)
-    return b ^ (difference & ((wins << 1) - (wins >> 7)))
-
-
-def _at_least(a: int, b: int, difference: int, high: int, low: int) -> int:
-    """The top bit of every lane in which a >= b; the difference is a ^ b, which callers need too."""
-    # With a's top bit set no lane borrows from the next; what is left of that bit compares the lower seven.
-    rest = (a | high) - (b & low)
-    return ((a & difference) | (rest ^ (rest & difference))) & high
-
-
 @lru_cache(_BYTE)
 def _decay_table(cycles: int) -> bytes:
     return bytes(cycles) + _IDENTITY[: _BYTE - cycles]
-
-
-def _refuse_disorder(positions: Sequence[int], counters: int) -> None:
-    if any(one >= two for one, two in pairwise(positions)) or max(positions, default=0) >= counters:
-        raise PeerError("a filter came damaged: its positions are out of order or out of range")

@@ -1,22 +1,20 @@
 """B-SUB's packets, and the form in which its filters travel.
 
-The genuine filter has no counters (section 4.4): the set positions, a byte each, or the bit vector where that is
-shorter. The relay filter is groups of equal counters: the value, their number less one, and their positions, a byte
-each, so that a tag takes at most 4 bytes (section 6.1) where values are shared. These bytes are what
-:attr:`Filters.filter_bytes` counts. Around them a greeting has two counts, how many counters a filter has, and the
-messages that were seen.
+The genuine filter has no counters (section 4.4); the relay filter has groups of equal ones (``wire`` has both). These
+bytes are what :attr:`Filters.filter_bytes` counts. Around them a greeting has counts, how many counters there are, and
+the messages that were seen.
 
 >>> from hunet.systems.b_sub.filter import FilterShape
 >>> shape = FilterShape()
 >>> told = Filters(shape.of(["NewMoon"]).to_plain_wire(), shape.of(["openwebawards"]).counters)
 >>> told.filter_bytes, told.size
-(8, 14)
+(8, 15)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -25,25 +23,43 @@ from hunet.protocols.byte_streams import KIND_BYTES, Reader, Widths, Writer, cou
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Control
 from hunet.protocols.forms import Form, NotSent
-from hunet.systems.b_sub.filter import FilterShape, read_counters, wire_size, write_counters
+from hunet.systems.b_sub.filter import MOST_FILTERS, FilterShape
+from hunet.systems.b_sub.wire import BLOCK, blocks, read_counters, values_of, wire_size, write_counters
 
 
 class _Counters(Form):
-    """The counters of a filter: how many, less one, and the groups of those that are not 0."""
+    """The counters of filters, each of so many bytes: how many, less one, and the groups of each block."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
 
     def size(self, value: bytes, widths: Widths) -> int:  # noqa: ARG002
-        length = wire_size(value)
-        return 1 + count_size(length) + length
+        return counters_size(value, self.width)
 
     def write(self, value: bytes, to: Writer) -> None:
-        groups = write_counters(value)
-        to.data.append(len(value) - 1)
-        to.count(len(groups))
-        to.data += groups
+        to.count(len(value) // self.width - 1)
+        for block in blocks(value, self.width):
+            groups = write_counters(block, self.width)
+            to.count(len(groups))
+            to.data += groups
 
     def read(self, source: Reader) -> bytes:
-        counters = source.take(1)[0] + 1
-        return read_counters(source.take(source.count()), counters)
+        left, found = source.number() + 1, []
+        if left > BLOCK * MOST_FILTERS:
+            raise PeerError(f"filters of {left} counters: no device has more than {BLOCK * MOST_FILTERS}")
+        while left > 0:
+            found.append(read_counters(source.take(source.count()), min(left, BLOCK), self.width))
+            left -= BLOCK
+        return b"".join(found)
+
+
+def counters_size(counters: bytes, width: int) -> int:
+    """Bytes of filters in a greeting, with all counts."""
+    if len(counters) <= BLOCK and width == 1:
+        length = wire_size(counters)
+        return count_size(len(counters) - 1) + count_size(length) + length
+    lengths = [wire_size(block, width) for block in blocks(counters, width)]
+    return count_size(len(counters) // width - 1) + sum(count_size(length) + length for length in lengths)
 
 
 class Truth(msgspec.Struct, frozen=True, gc=False):
@@ -58,22 +74,43 @@ class Filters(Control, frozen=True, gc=False):
 
     genuine: bytes
     """The genuine filter as it goes over the wire."""
-    relay: Annotated[bytes, _Counters()]
+    relay: Annotated[bytes, _Counters(1)]
     """The counters of the relay filter, one after the other."""
     truth: Annotated[Truth | None, NotSent()] = None
     seen: MessageSet = 0
     """Messages that nobody need send it."""
 
+    width: ClassVar[int] = 1
+    """Bytes of a counter."""
+
     @property
     def filter_bytes(self) -> int:
         """What the filters take of the packet."""
-        return len(self.genuine) + wire_size(self.relay)
+        return len(self.genuine) + wire_size(self.relay, self.width)
 
     @property
     def size(self) -> int:
-        genuine, relay = len(self.genuine), wire_size(self.relay)
-        filters = count_size(genuine) + genuine + 1 + count_size(relay) + relay
+        genuine = len(self.genuine)
+        filters = count_size(genuine) + genuine + counters_size(self.relay, self.width)
         return KIND_BYTES + filters + ids_size(self.seen.bit_count())
+
+
+class WideFilters(Filters, frozen=True, gc=False):
+    """A greeting with counters of two bytes."""
+
+    relay: Annotated[bytes, _Counters(2)]
+    width: ClassVar[int] = 2
+
+
+class WidestFilters(Filters, frozen=True, gc=False):
+    """A greeting with counters of four bytes."""
+
+    relay: Annotated[bytes, _Counters(4)]
+    width: ClassVar[int] = 4
+
+
+GREETINGS = {kind.width: kind for kind in (Filters, WideFilters, WidestFilters)}
+"""The greeting for counters of so many bytes."""
 
 
 class Forward(Carried, frozen=True, gc=False):
@@ -86,10 +123,10 @@ def check_filters(told: Filters, shape: FilterShape) -> None:
     """Refuse filters that no honest device makes."""
     if shape.from_plain_wire(told.genuine).to_plain_wire() != told.genuine:
         raise PeerError("a plain filter came longer than it need be")
-    if len(told.relay) != shape.counters:
+    if told.width != shape.width or len(told.relay) != shape.total * shape.width:
         raise PeerError(
-            f"a peer's filter has {len(told.relay)} counters, ours {shape.counters}: all devices of a network must "
-            "share these parameters"
+            f"a peer's filters have {len(told.relay) // told.width} counters of {told.width} bytes, ours {shape.total} "
+            f"of {shape.width}: all devices of a network must share these parameters"
         )
-    if max(told.relay) > shape.ceiling:
+    if max(values_of(told.relay, told.width)) > shape.ceiling:
         raise PeerError(f"a peer's counters exceed our ceiling of {shape.ceiling}: devices must share this parameter")

@@ -10,12 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hunet.model import members
-from hunet.systems.b_sub.filter import FilterShape, Lookup
+from hunet.model import Node, members
+from hunet.systems.b_sub.filter import FilterShape
+from hunet.systems.b_sub.lookup import Lookup, lookup_of
 from hunet.systems.b_sub.packets import Filters, Forward, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from hunet.model import MessageSet, Topic
     from hunet.protocols.contract import Driver
@@ -30,7 +31,9 @@ OBSERVED: dict[str, str] = {
     "interests": "interests of the sender, counted in every greeting",
     "guessed": "of them, how many an attacker guesses from that greeting alone, naming as many tags",
     "lasting_interests": "interests, counted once for every device",
-    "lasting_guessed": "of them, how many are guessed by an attacker who heard all its greetings",
+    "lasting_guessed": "of them, how many are guessed by an attacker who heard all its greetings from `warm_up` on",
+    "participant_interests": "interests, counted once for every device and everybody that it met",
+    "participant_guessed": "of them, how many one of those guesses from what it heard itself from `warm_up` on",
 }
 """What is counted with ``exact``: names in a summary's ``observed``, summed over devices."""
 
@@ -97,8 +100,10 @@ class Watch:
         self._tags = _lookup(shape, tuple(sorted(tags)))
         """What the attacker knows."""
         self._place = {tag: place for place, tag in enumerate(self._tags.keys)}
-        self._lowest = b""
-        """For each tag, the lowest value that any greeting has shown."""
+        self._lowest: Sequence[int] = ()
+        """For each tag, the lowest value that any greeting has shown since the warm-up."""
+        self._lowest_to: dict[Node, Sequence[int]] = {}
+        """The same of the greetings to one neighbour."""
         self._own: frozenset[Topic] = frozenset()
 
     def truth(self, own: Iterable[Topic], *, mixed: bool = False, relays: bool = True) -> Truth:
@@ -107,15 +112,20 @@ class Watch:
         relayed = self.relayed.a_merge(self._inserted(topics)) if mixed else self.relayed
         return Truth(() if mixed else topics, relayed.counters if relays else {})
 
-    def greeted(self, told: Filters, own: Iterable[Topic]) -> None:
-        """Count what a greeting costs, what the same would cost as strings, and what it gives away."""
+    def greeted(self, told: Filters, own: Iterable[Topic], peer: Node = 0, *, warm: bool = True) -> None:
+        """Count what a greeting costs, what the same would cost as strings, and what it gives away.
+
+        ``warm`` greetings are those that patient attackers listen to.
+        """
         assert told.truth is not None
         self.counts["greetings"] += 1
         self.counts["filter_bytes"] += told.filter_bytes
         self.counts["string_bytes"] += sum(map(_bytes_of, told.truth.own)) + sum(map(_bytes_of, told.truth.relayed))
         shown = self._shown(told)
         self._own = frozenset(own)
-        self._lowest = self._tags.lower(self._lowest, shown) if len(self._lowest) == len(shown) else shown
+        if warm:
+            self._lowest = _lower(self._lowest, shown)
+            self._lowest_to[peer] = _lower(self._lowest_to.get(peer, ()), shown)
         self.counts["interests"] += len(self._own)
         self.counts["guessed"] += self._guessed(shown)
 
@@ -145,23 +155,25 @@ class Watch:
         now = {
             "relayed_tags": len(self.relayed.counters),
             "lasting_guessed": self._guessed(self._lowest),
-            "lasting_interests": len(self._own),
+            "lasting_interests": len(self._own) if self._lowest else 0,
+            "participant_guessed": sum(map(self._guessed, self._lowest_to.values())),
+            "participant_interests": len(self._own) * len(self._lowest_to),
         }
         return self.counts | now
 
-    def _shown(self, told: Filters) -> bytes:
+    def _shown(self, told: Filters) -> Sequence[int]:
         """How firmly each tag is in what the attacker looks at: the genuine filter if there is one."""
-        looked_at = _plain_counters(self._shape, told.genuine) if told.genuine else told.relay
-        return self._tags.values(looked_at)
+        genuine = _plain_counters(self._shape, told.genuine)
+        return self._tags.values(genuine if any(genuine) else told.relay)
 
-    def _guessed(self, shown: bytes) -> int:
+    def _guessed(self, shown: Sequence[int]) -> int:
         """How many of the device's interests are among as many tags, the firmest first; of equals, by name."""
         found = 0
         for tag in self._own:
             place = self._place.get(tag)
-            value = shown[place] if place is not None else 0
+            value = shown[place] if place is not None and shown else 0
             if value:
-                ahead = len(shown.translate(None, _UP_TO[value])) + shown.count(value, 0, place)
+                ahead = sum([other > value for other in shown]) + sum([other == value for other in shown[:place]])
                 found += ahead < len(self._own)
         return found
 
@@ -172,7 +184,9 @@ class Watch:
         return ExactCounters(counters, self._shape.ceiling)
 
 
-_UP_TO = [bytes(range(value + 1)) for value in range(256)]
+def _lower(one: Sequence[int], two: Sequence[int]) -> Sequence[int]:
+    """The lower value of each tag; the second where there is no first."""
+    return [a if a < b else b for a, b in zip(one, two, strict=True)] if one else two
 
 
 @lru_cache(1 << 14)
@@ -182,7 +196,7 @@ def _bytes_of(tag: Topic) -> int:
 
 @lru_cache(16)
 def _lookup(shape: FilterShape, tags: tuple[Topic, ...]) -> Lookup:
-    return Lookup(shape, tags)
+    return lookup_of(shape, tags)
 
 
 @lru_cache(1 << 12)
