@@ -25,6 +25,7 @@ from hunet.model.messages import (
     PerMessage,
     Topic,
     members,
+    set_of,
     without,
 )
 from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
@@ -62,6 +63,7 @@ __all__ = [
     "matching_score",
     "members",
     "natural_order",
+    "set_of",
     "weighted_terms",
     "without",
 ]

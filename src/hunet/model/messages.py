@@ -18,7 +18,7 @@ from hunet.model.errors import ProtocolError
 from hunet.model.matching import matching_score, weighted_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
@@ -89,6 +89,20 @@ def members(messages: MessageSet) -> Sequence[int]:
 
 
 _last_members: tuple[MessageSet, Sequence[int]] = (0, [])
+
+
+def set_of(numbers: Collection[int]) -> MessageSet:
+    """The set of these numbers.
+
+    >>> bin(set_of([3, 1, 0]))
+    '0b1011'
+    """
+    if not numbers:
+        return 0
+    bits = bytearray((max(numbers) >> 3) + 1)
+    for number in numbers:
+        bits[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(bits, "little")
 
 
 def without(messages: MessageSet, others: MessageSet) -> MessageSet:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hunet.systems.social_election.social_election import Designation, Hello
-from hunet.systems.social_election.swarm import Dispatch, Standing
+import pytest
+
+from hunet.systems.social_election.social_election import Hello
+from hunet.systems.social_election.swarm import Designation, Dispatch, Standing
 from hunet.testing import Network, TestNode
 
 
@@ -51,7 +53,7 @@ def test_what_comes_in_is_offered_to_open_neighbours_but_not_back_to_its_giver()
     hear(node, 2)
     node.protocol.link_up(3, 1.0)  # is known to be a broker, and has not introduced itself yet
     node.protocol.receive(3, Hello("broker", ()), 1.0)
-    node.protocol.receive(3, Designation("broker", None), 1.0)
+    node.protocol.receive(3, Designation("broker", None, 0), 1.0)
     node.receive(1, Dispatch(message.bit, 1, 0.0, False), 1.0)
     assert node.protocol.poll(1, 1.0, 1) is None
     assert node.protocol.poll(3, 1.0, 1) is None
@@ -64,8 +66,41 @@ def test_a_designation_after_a_greeting_that_was_lost_is_obeyed_and_not_answered
     net = swarm("uu", switching=1.0)
     node = net[1]
     node.protocol.link_up(0, 1.0)
-    node.protocol.receive(0, Designation("user", "broker"), 1.0)
+    node.protocol.receive(0, Designation("user", "broker", 0), 1.0)
     assert node.protocol.role == "broker"
     assert not node.protocol.links[0].open
     node.protocol.receive(0, Standing("user", (), {}, 0), 1.0)  # and its role is then known without its encounters
     assert node.protocol.window.peers == ()
+
+
+def test_a_summary_names_what_the_neighbour_holds_and_nothing_else() -> None:
+    """What was seen long ago, and is held by nobody here, is not told again and again."""
+    net = swarm("bb", buffer=2)
+    for at in range(20):
+        net[at % 2].publish("A", at=at)
+        net[0].meet(net[1], at=at)
+    told = [packet for _, _, packet in net.sent if isinstance(packet, (Designation, Standing))]
+    sets = [packet.holds if isinstance(packet, Designation) else packet.seen for packet in told]
+    assert max(each.bit_count() for each in sets) == 2
+    assert net[0].protocol.seen.bit_count() == 20
+
+
+@pytest.mark.parametrize("protocol", ["social-election", "random-broker"])
+def test_who_saw_a_message_before_says_so_to_a_neighbour_that_gets_it(protocol: str) -> None:
+    """It was not among what the neighbour held when the two met."""
+    given: dict[str, Any] = {"share": 0.0} if protocol == "random-broker" else {"switching": 0.0}
+    net = Network(protocol, 3, direct_delivery=False, **given)
+    for node in net.nodes:
+        node.protocol.become("broker", 0.0)
+    one, two, three = net.nodes
+    news = one.publish("A", at=1)
+    one.meet(two, at=2)
+    two.connect(three, at=3)
+    two.protocol.buffer.remove(news.number, "overflow")
+    three.disconnect(two, at=4)
+    three.protocol.buffer.remove(news.number, "overflow")
+    two.connect(three, at=5)
+    one.protocol.seen = 0
+    three.connect(one, at=6)
+    one.connect(two, at=6)
+    assert net.packets() == ["0->1 m0", "1->2 m0"]

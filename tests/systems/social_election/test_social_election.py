@@ -9,7 +9,8 @@ import pytest
 from hunet import HunetError, Links, make_workload, make_world, run
 from hunet.model import Catalogue, Node
 from hunet.protocols.codec import decode, encode
-from hunet.systems.social_election.social_election import Designation, Hello
+from hunet.systems.social_election.social_election import Hello
+from hunet.systems.social_election.swarm import Designation
 from hunet.testing import Network, TestNode
 
 

@@ -16,11 +16,14 @@ that everybody meets some. A contact begins like this, the device with the small
 
 ====================  ==========================================================
 both: ``Hello``       my role, and whom I have met
-S to L, then L to S:  my role now, and what I want you to be
+S to L, then L to S:  my role now, what I want you to be, what I hold
 ``Designation``
 S to L, then L to S:  my role after all this, my subscriptions, what I have seen
-``Standing``
+``Standing``          of what you hold
 ====================  ==========================================================
+
+Who gets a message from a third device while the contact lasts tells its neighbours (``Have``), and who saw it before
+the contact began answers (``Seen``). So summaries name what one of the two holds, and not what is gone.
 
 Where we depart from the paper, and why
 

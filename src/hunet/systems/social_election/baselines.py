@@ -24,9 +24,9 @@ import msgspec
 
 from hunet.model import ConfigurationError, Node, Parameters, about
 from hunet.protocols.capabilities import Experiment
-from hunet.protocols.contract import Control, Driver
+from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.social_election.social_election import SocialElectionParameters
-from hunet.systems.social_election.swarm import BROKER, SHORTEST, USER, BrokerSwarm
+from hunet.systems.social_election.swarm import BROKER, SHORTEST, USER, BrokerSwarm, Designation
 
 if TYPE_CHECKING:
     from random import Random
@@ -104,5 +104,12 @@ class RandomBroker(BrokerSwarm):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         super().link_up(peer, now)
-        self.links[peer].introduced = True
-        return (self.standing(BROKER, now),)  # the neighbour's role is not known yet
+        return (Designation(self.role, None, self.holds(now)),)
+
+    def receive(self, peer: Node, packet: Packet, now: float) -> None:
+        link = self.links.get(peer)
+        if link is not None and isinstance(packet, Designation):
+            link.role, link.holds = packet.role, packet.holds
+            self._introduce(peer, link, now)
+        else:
+            super().receive(peer, packet, now)

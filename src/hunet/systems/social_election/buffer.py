@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hunet.model import Message, MessageSet, Topic
+from hunet.model import Message, MessageSet, Topic, set_of
 from hunet.systems.social_election.subscription_table import SubscriptionTable, utility
 
 if TYPE_CHECKING:
@@ -55,19 +55,30 @@ class UtilityBuffer:
 
     def __init__(self, driver: Driver, capacity: int | None, table: SubscriptionTable) -> None:
         self.copies: dict[int, Copy] = {}
-        self.held: MessageSet = 0
-        """The same as a set: what a neighbour lacks of it is one operation."""
+        self._held: MessageSet | None = 0
+        """The same as a set, if somebody has asked since it changed."""
         self.by_topic: dict[Topic, list[Entry]] = {}
         self._capacity = capacity
         self._driver = driver
         self._table = table
         self._expiries: list[tuple[float, int]] = []
 
+    @property
+    def held(self) -> MessageSet:
+        """What is held, as a set: what a neighbour lacks of it is one operation."""
+        if self._held is None:
+            self._held = set_of(self.copies)
+        return self._held
+
+    @held.setter
+    def held(self, messages: MessageSet) -> None:
+        self._held = messages
+
     def add(self, copy: Copy, now: float) -> bool:
         """Take a copy in and make room; tells whether it stayed."""
         message = copy.message
         self.copies[message.number] = copy
-        self.held |= message.bit
+        self._held = None
         insort(self.by_topic.setdefault(message.topic, []), copy.entry)
         self._driver.stored(message.bit)
         if message.ttl is not None:
@@ -83,7 +94,7 @@ class UtilityBuffer:
         copy = self.copies.pop(number, None)
         if copy is None:
             return
-        self.held ^= copy.message.bit
+        self._held = None
         topic = copy.message.topic
         entries = self.by_topic[topic]
         del entries[bisect_left(entries, copy.entry)]

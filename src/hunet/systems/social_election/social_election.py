@@ -17,6 +17,7 @@ from hunet.systems.social_election.swarm import (
     SHORTEST,
     USER,
     BrokerSwarm,
+    Designation,
     Link,
     Role,
     SwarmParameters,
@@ -89,17 +90,6 @@ class Hello(Control, frozen=True, gc=False):
     def size(self) -> int:
         many = len(set(self.met))
         return KIND_BYTES + 1 + ids_size(many) + count_size(len(self.met)) + widths(many, 0).node * len(self.met)
-
-
-class Designation(Control, frozen=True, gc=False):
-    """The sender's role by now, and what it wants the other to become, if anything."""
-
-    role: Role
-    become: Role | None
-
-    @property
-    def size(self) -> int:
-        return KIND_BYTES + 2 + (self.become is not None)
 
 
 class SocialElection(BrokerSwarm):
@@ -193,7 +183,7 @@ class SocialElection(BrokerSwarm):
             link = self.links.get(peer)
             if link is None or link.open or peer not in self.hellos:  # it asks again; or its greeting was lost
                 return
-            link.role = packet.role
+            link.role, link.holds = packet.role, packet.holds
             if self.node > peer:
                 self._designate(peer, packet.role, now)
             else:
@@ -236,7 +226,7 @@ class SocialElection(BrokerSwarm):
         wish = self.designation(role, self.hellos[peer].met, now)
         self._decisions += 1
         self._too_few += self.window.broker_count < self.parameters.lower_bound
-        self.driver.send(peer, Designation(self.role, wish))
+        self.driver.send(peer, Designation(self.role, wish, 0 if self.links[peer].open else self.holds(now)))
 
     def _ask_again(self, now: float) -> None:
         """Coins may leave devices that stay together without any broker: ask until one obeys, or all have gone."""

@@ -4,8 +4,8 @@ Y. Zhao, J. Wu, "Socially-Aware Publish/Subscribe System for Human Networks", se
 replication and buffer management. Who becomes a broker is decided elsewhere: by ``social_election``, or by lot
 (``baselines``).
 
-Theory of operation. Two devices in contact tell each other their *standing*: their role, the subscriptions that they
-register, and what they have seen. Then
+Theory of operation. Two devices in contact tell each other what they hold, and then their *standing*: their role, the
+subscriptions that they register, and what they have seen of that. Then
 
 - a user registers its topics with a broker, hands over what it has published (one copy, to the first broker), and gets
   what it wants;
@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, without
+from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, set_of, without
 from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
-from hunet.protocols.carrier import Have
+from hunet.protocols.carrier import Have, Seen
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.systems.social_election.buffer import Copy, Entry, UtilityBuffer
 from hunet.systems.social_election.subscription_table import Matches, SubscriptionTable, utility
@@ -91,6 +91,18 @@ class SwarmParameters(Parameters, frozen=True):
     direct_delivery: Annotated[bool, about("users give users what they want, without a broker")] = True
 
 
+class Designation(Control, frozen=True, gc=False):
+    """The sender's role by now, what it wants the other to become, if anything, and what it has for it."""
+
+    role: Role
+    become: Role | None
+    holds: MessageSet
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + 2 + (self.become is not None) + ids_size(self.holds.bit_count())
+
+
 class Standing(Control, frozen=True, gc=False):
     """What a device is to the other in this contact, and all that the other needs to serve it."""
 
@@ -100,7 +112,7 @@ class Standing(Control, frozen=True, gc=False):
     subscriptions: dict[Topic, float]
     """What it registers: a user its own topics, now; a broker all that it knows."""
     seen: MessageSet
-    """What it need not be sent."""
+    """What it need not be sent of what the other holds."""
 
     @property
     def size(self) -> int:
@@ -148,7 +160,7 @@ _NO_SUBSCRIPTIONS = SubscriptionTable()
 class Link:
     """A neighbour."""
 
-    __slots__ = ("introduced", "offers", "open", "role", "seen", "table", "told", "topics")
+    __slots__ = ("before", "exchanged", "holds", "introduced", "offers", "open", "role", "seen", "table", "topics")
 
     saved: ClassVar[dict[str, Any]] = {
         "introduced": bool,
@@ -161,7 +173,11 @@ class Link:
         "offers": dict[tuple[Topic, bool], Offer | None],
     }
 
-    def __init__(self) -> None:
+    def __init__(self, before: MessageSet) -> None:
+        self.before = before
+        """What this device had seen when the contact began."""
+        self.holds: MessageSet = 0
+        """What the neighbour held then."""
         self.introduced = False
         """Whether it knows this device's standing."""
         self.open = False
@@ -171,9 +187,22 @@ class Link:
         self.table = _NO_SUBSCRIPTIONS
         """The subscriptions that it stored before the two exchanged them; of a user, its own."""
         self.seen: MessageSet = 0
-        self.told: MessageSet = 0
-        """What it has been sent, has sent or has got elsewhere since."""
+        """What it had seen of what this device held then."""
+        self.exchanged: set[int] = set()
+        """What it has been sent, has sent or has got elsewhere since. Few, while numbers may be large: not as bits."""
         self.offers: dict[tuple[Topic, bool], Offer | None] = {}
+
+    @property
+    def told(self) -> MessageSet:
+        """The same as it is saved."""
+        return set_of(self.exchanged)
+
+    @told.setter
+    def told(self, messages: MessageSet) -> None:
+        self.exchanged = set(members(messages))
+
+    def restored(self) -> None:
+        self.before = self.holds = 0
 
 
 class BrokerSwarm(Protocol):
@@ -283,7 +312,7 @@ class BrokerSwarm(Protocol):
     # Contacts -------------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
-        self.links[peer] = Link()
+        self.links[peer] = Link(self.seen)
         return ()
 
     def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
@@ -294,34 +323,46 @@ class BrokerSwarm(Protocol):
         if link is None:
             return
         if isinstance(packet, Dispatch):
-            link.told |= packet.messages
-            self._accept(peer, packet, now)
+            self._accept(peer, link, packet, now)
         elif isinstance(packet, Have):
-            link.told |= packet.messages
+            # It has just got what it did not hold when the contact began: who had seen that by then says so now.
+            numbers = members(packet.messages)
+            known = [number for number in numbers if link.before >> number & 1]
+            if known and not (self.role == link.role == USER and not self._direct):
+                self.driver.send(peer, Seen(set_of(known)))
+            link.exchanged.update(numbers)
+        elif isinstance(packet, Seen):
+            link.exchanged.update(members(packet.messages))
         elif isinstance(packet, Standing):
             self._hear_standing(peer, link, packet, now)
 
     def met(self, peer: Node, link: Link, now: float) -> None:
         """A neighbour's role is known for the first time in this contact, or has changed."""
 
-    def standing(self, other: Role, now: float) -> Standing:
-        """What this device tells a neighbour of that role; users who have nothing to exchange need no more."""
+    def holds(self, now: float) -> MessageSet:
+        """What this device tells a neighbour first, to hear what of it need not be sent."""
+        self.buffer.expire(now)
+        return self.buffer.held
+
+    def standing(self, link: Link, now: float) -> Standing:
+        """What this device tells a neighbour; users who have nothing to exchange need no more."""
         topics = self._wanted_topics()
         dead = self.driver.messages.dead(now)
         if dead != self._dead:  # nobody sends what has expired
             self.seen, self._dead = without(self.seen, dead), dead
-        if self.role == other == USER and not self._direct:
+        if self.role == link.role == USER and not self._direct:
             return Standing(self.role, topics, {}, 0)
+        seen = self.seen & link.holds
         if self.role == USER:
-            return Standing(self.role, topics, self._own(now), self.seen)
+            return Standing(self.role, topics, self._own(now), seen)
         self._register_own(now)
         if self._forget_after is not None:
             self.table.drop_before(now - self._forget_after)
-        return Standing(self.role, topics, self.table.times, self.seen)
+        return Standing(self.role, topics, self.table.times, seen)
 
     def _introduce(self, peer: Node, link: Link, now: float) -> None:
         link.introduced = True
-        self.driver.send(peer, self.standing(link.role, now))
+        self.driver.send(peer, self.standing(link, now))
 
     def _hear_standing(self, peer: Node, link: Link, told: Standing, now: float) -> None:
         promoted = link.open and told.role == BROKER != link.role
@@ -375,7 +416,7 @@ class BrokerSwarm(Protocol):
         for peer, link in self.links.items():
             if link.open and peer != but:
                 offer = self._offer(link, message)
-                if offer and not (link.told | link.seen) & message.bit:
+                if offer and message.number not in link.exchanged and not link.seen >> message.number & 1:
                     insort(offer.entries, copy.entry)
                     self.driver.wake(peer)
 
@@ -409,25 +450,25 @@ class BrokerSwarm(Protocol):
         best, best_rank = None, _NOTHING
         for offer in link.offers.values():
             if offer and offer.entries:
-                rank = self._head(offer, link.told, now)
+                rank = self._head(offer, link.exchanged, now)
                 if rank > best_rank:
                     best, best_rank = offer, rank
         if best is None:
             return None
         number = best.entries.pop()[1]
-        link.told |= 1 << number  # what the link loses is not tried again in this contact
+        link.exchanged.add(number)  # what the link loses is not tried again in this contact
         if best.custody:
             self._under_way.add(number)
         copy = self.buffer.copies[number]
         return Dispatch(1 << number, copy.hops + 1, best_rank[1] if best.climbing else copy.mark, best.custody)
 
-    def _head(self, offer: Offer, told: MessageSet, now: float) -> Rank:
+    def _head(self, offer: Offer, exchanged: set[int], now: float) -> Rank:
         """The rank of the best message in a queue; what cannot go any more leaves it on the way."""
         copies, entries = self.buffer.copies, offer.entries
         while entries:
             created, number = entries[-1]
             copy = copies.get(number)
-            if copy is not None and not told >> number & 1 and not (offer.custody and number in self._under_way):
+            if copy is not None and number not in exchanged and not (offer.custody and number in self._under_way):
                 worth = utility(offer.matches, created, now)
                 if not offer.climbing or worth > copy.mark:
                     return (-offer.tier, worth, created, number)
@@ -455,8 +496,9 @@ class BrokerSwarm(Protocol):
         self.buffer.remove(lowest, "overflow")
         return 1 << lowest
 
-    def _accept(self, peer: Node, packet: Dispatch, now: float) -> None:
+    def _accept(self, peer: Node, link: Link, packet: Dispatch, now: float) -> None:
         number = packet.messages.bit_length() - 1
+        link.exchanged.add(number)
         message = self.driver.messages[number]
         known = self.seen >> number & 1
         # What comes into custody is kept, also if this device has just become a user: nobody else may have it.
@@ -465,8 +507,9 @@ class BrokerSwarm(Protocol):
         if message.expires < now or not (keeps or wanted):
             return
         self.seen |= packet.messages
-        for other, link in self.links.items():
-            if link.role == BROKER and other != peer:  # it could send it too
+        for other, beside in self.links.items():
+            # It could send it too; or it may have seen it, and would be sent it again.
+            if other != peer and (beside.role == BROKER or (keeps and self._offer(beside, message))):
                 self.driver.broadcast(Have(packet.messages), but=peer)
                 break
         if wanted:
