@@ -25,16 +25,14 @@ from tests.node.company import PATIENCE, ByHand
 PACE = 200.0
 TOGETHER = 45.0  # seconds of the nodes' clocks, for which the carrier meets the subscriber at first
 
-REFUSED = {"k-nearest": "push", "mops": "learning=exchange", "random-broker": "share"}
+REFUSED = {"k-nearest": "push", "random-broker": "share"}
 """Protocols that need an experimenter, and what the refusal advises."""
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "mops": {"learning": "exchange", "sigma": 3600, "relearn": 86400},
     "random-broker": {"share": 1.0},
 }
 _PULL = "nobody carries for others, by definition"
 MISSING = {
     ("b-sub-pull", "carrier"): _PULL,
-    ("mops", "carrier"): "the exchange learns too slowly to find a carrier among three",
     ("pull", "carrier"): _PULL,
 }
 """What does not work yet, and why. A test that begins to pass must leave this list."""

@@ -17,7 +17,7 @@ from hunet.protocols.codec import decode, encode
 from hunet.systems.b_sub.packets import Forward
 from hunet.systems.mops.exchange import News, Row
 from hunet.systems.mops.interests import InterestList, Lists
-from hunet.systems.mops.learning import Neighbourhood
+from hunet.systems.mops.learning import Neighbourhood, Rows
 
 NAMES = ["ann", "bob", "eve"]
 ELSEWHERE = {"eve": 0, "ann": 7, "bob": 3}
@@ -45,12 +45,16 @@ def test_what_stands_per_message_stays_with_its_message(ids: list[str]) -> None:
 
 def test_devices_inside_records_are_named() -> None:
     """MOPS' hello and its interest lists hold devices in records, in tuples, in records."""
-    news = News(3, (Row(0, 2, ((1, 0.5), (2, 0.25))),), ((2, 1, 1),), ((0, (2, 0)),))
-    plain = encode(Neighbourhood(news), Catalogue(), NAMES)
-    assert plain["news"]["rows"] == [{"owner": "ann", "hops": 2, "links": [["bob", 0.5], ["eve", 0.25]]}]
-    assert plain["news"]["communities"] == [[0, ["eve", "ann"]]]
-    there = News(3, (Row(7, 2, ((3, 0.5), (0, 0.25))),), ((0, 1, 1),), ((0, (0, 7)),))
-    assert decode(plain, Catalogue(), ELSEWHERE) == Neighbourhood(there)
+    rows = Rows(3, (Row(0, 2, ((1, 0.5), (2, 0.25))),))
+    assert encode(rows, Catalogue(), NAMES)["rows"] == [
+        {"owner": "ann", "hops": 2, "links": [["bob", 0.5], ["eve", 0.25]]}
+    ]
+    there = Rows(3, (Row(7, 2, ((3, 0.5), (0, 0.25))),))
+    assert decode(encode(rows, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == there
+    news = Neighbourhood(News(3, 0, 9, ((0, 2),), (), ((2, 1, 1),), ((0, (2, 0)),)))
+    assert encode(news, Catalogue(), NAMES)["news"]["communities"] == [[0, ["eve", "ann"]]]
+    elsewhere = Neighbourhood(News(3, 0, 9, ((7, 2),), (), ((0, 1, 1),), ((0, (0, 7)),)))
+    assert decode(encode(news, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == elsewhere
     lists = Lists((InterestList(1, 5.0, ("news",), ("art",), True),))
     assert decode(encode(lists, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == Lists(
         (InterestList(3, 5.0, ("news",), ("art",), True),)

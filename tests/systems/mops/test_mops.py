@@ -496,9 +496,48 @@ def test_devices_learn_again() -> None:
     assert known.members(5) != central(two_villages(0, 1000), 600, 1000).members(5)
 
 
-def test_learning_by_exchange_needs_a_common_scale() -> None:
-    with pytest.raises(ConfigurationError, match="sigma"):
-        Network("mops", 2, learning="exchange")
+def test_devices_estimate_the_common_scale_on_the_way() -> None:
+    """σ is the mean separation of all pairs (section V.A): everybody has heard of all, and has it exactly."""
+    net = Network("mops", 6, learning="exchange")
+    net.phase("train")
+    rows = two_villages(0, 400)
+    live(net, rows)
+    net.advance(400)
+    net.phase("operate")
+    live(net, two_villages(400, 700))
+    contacts = Contacts.from_records([(str(a), str(b), start, end) for a, b, start, end in rows])
+    apart = mean_separations(contacts, 0, 400)
+    sigma = sum(apart.values()) / len(apart)
+    assert [node.protocol.learner.exchange.sigma for node in net.nodes] == pytest.approx([sigma] * 6)
+    known = structure_of(closeness_table(apart))
+    assert all(node.protocol.structure.communities == known.communities for node in net.nodes)
+
+
+def test_who_has_no_place_yet_carries_for_anybody() -> None:
+    """Three laptops, none of which has a history: 1 wants nothing and brings what 0 says to 2."""
+    net = Network("mops", 3, learning="exchange")
+    net[2].subscribe("A")
+    net[1].meet(net[2], at=1)
+    event = net[0].publish("A", at=2)
+    net[0].meet(net[1], at=3)
+    net[1].meet(net[2], at=4)
+    assert net[2].delivered == [event]
+
+
+def test_what_was_told_is_not_told_again() -> None:
+    net = Network("mops", 6, learning="exchange", sigma=60.0)
+    net.phase("train")
+    live(net, two_villages(0, 400))
+    net.advance(400)
+    net.phase("operate")
+    live(net, two_villages(400, 700))
+    assert 0 < len(net.packets("Rows")) <= 6 * 5 * 2  # everybody's row once, or twice where two tell it at once
+    talk = {kind: len(net.packets(kind)) for kind in ("Neighbourhood", "AskRows", "Rows")}
+    live(net, two_villages(700, 800))  # the last hellos say that all has been heard
+    hellos = len(net.packets("Hello"))
+    live(net, two_villages(800, 900))
+    assert talk == {kind: len(net.packets(kind)) for kind in talk}
+    assert hellos == len(net.packets("Hello"))
 
 
 # The paper's orders, small --------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ def test_who_is_waited_for_in_vain_is_done_without_when_patience_runs_out() -> N
     assert not b.protocol.learner.exchange.placed
     alone = [node.protocol.structure.members(node.node) for node in (a, b)]
     net.advance(151.0)
+    assert [node.protocol.structure.members(node.node) for node in (a, b)] == alone  # who is alone has asked nobody
+    a.meet(b, at=152.0)
     assert [node.protocol.structure.members(node.node) for node in (a, b)] != alone
     assert a.protocol.community == b.protocol.community
     assert list(a.protocol.learner.exchange.communities.values()) == [(0, 1)]
@@ -35,5 +37,5 @@ def test_who_is_waited_for_in_vain_is_done_without_when_patience_runs_out() -> N
 
 def test_with_more_patience_they_still_wait() -> None:
     net = left_behind(patience=1000.0)
-    net.advance(151.0)
+    net[0].meet(net[1], at=152.0)
     assert not net[0].protocol.learner.exchange.placed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
@@ -15,6 +16,7 @@ from hunet.systems.mops.parameters import MopsParameters
 from hunet.systems.mops.structure import structure_of
 from hunet.systems.mops.weighted_carrier import Wants
 from hunet.testing import Network, TestNode
+from tests.systems.mops.test_exchange import tell
 from tests.systems.mops.test_mops import TWO_TOWNS, towns
 from tests.systems.mops.test_patience import left_behind
 
@@ -29,35 +31,35 @@ def test_a_contact_that_ends_as_the_window_begins_counts_as_a_meeting_in_it() ->
 
 
 def test_who_gives_up_decides_the_next_round() -> None:
-    alone = CommunityExchange(0, 0, {1: 0.9}, threshold=0.5, hops=2)
+    alone = CommunityExchange(0, 0, {1: 0.5}, threshold=0.5, hops=2, sigma=1.0)
     assert not alone.placed
     alone.give_up()
-    assert alone.news().communities == ((1, (0,)),)
+    assert alone.since(0).communities == ((1, (0,)),)
 
 
 def test_who_gives_up_does_without_those_who_have_not_been_heard_of() -> None:
     """0 and 2 are close to 1, of whom nothing is known: by way of 1 they would be of one community."""
-    device = CommunityExchange(0, 0, {1: 0.9}, threshold=0.5, hops=2)
-    device.hear(News(0, (Row(2, 1, ((1, 0.9),)),), (), ()))
+    device = CommunityExchange(0, 0, {1: 0.5}, threshold=0.5, hops=2, sigma=1.0)
+    device.take([Row(2, 1, ((1, 0.5),))])
     device.give_up()
     assert device.communities == {0: (0,), 2: (2,)}
 
 
 def test_communities_are_told_in_order() -> None:
-    pairs = [(0, 1, 0.9), (2, 3, 0.9), (1, 2, 0.1)]
+    pairs = [(0, 1, 0.5), (2, 3, 0.5), (1, 2, 2.0)]
     rows = {n: {b if a == n else a: c for a, b, c in pairs if n in (a, b)} for n in range(4)}
-    devices = {n: CommunityExchange(n, 0, rows[n], threshold=0.5, hops=1) for n in rows}
+    devices = {n: CommunityExchange(n, 0, rows[n], threshold=0.5, hops=1, sigma=1.0) for n in rows}
     for _ in range(6):
         for one, two, _ in reversed(pairs):
-            devices[one].hear(devices[two].news())
-            devices[two].hear(devices[one].news())
+            tell(devices[two], devices[one])
+            tell(devices[one], devices[two])
     for device in devices.values():
-        told = device.news().communities
+        told = device.since(0).communities
         assert [group for _, group in told] == [(1, 0), (2, 3)]
         assert list(told) == sorted(told)
     device = CommunityExchange(0, 0, {}, threshold=0.5, hops=1)
-    device.hear(News(0, (), (), ((3, (9,)), (2, (7, 8)))))
-    assert device.news().communities == ((1, (0,)), (2, (7, 8)), (3, (9,)))
+    device.hear(News(0, 0, 1, (), (), (), ((3, (9,)), (2, (7, 8)))))
+    assert device.since(0).communities == ((1, (0,)), (2, (7, 8)), (3, (9,)))
 
 
 def test_a_broker_asks_for_what_has_weight_elsewhere() -> None:
@@ -67,14 +69,68 @@ def test_a_broker_asks_for_what_has_weight_elsewhere() -> None:
     assert book.carried() == ("some",)
 
 
-def test_a_peer_is_told_once_and_hellos_are_counted() -> None:
-    learner = Learner(0, threshold=0.5, hops=2, pruning=0.8, sigma=10.0, edges="both")
-    assert learner.hello(1) == ()
-    learner.begin(1, 0.0, 10.0)
-    [first] = learner.hello(1)
-    assert learner.hello(1) == ()
-    [second] = learner.hello(2)
-    assert (learner.hellos, learner.hello_bytes) == (2, first.size + second.size)
+def learners(*patience: float | None) -> list[Learner]:
+    """Devices that met from 5 to 6 in a window of 10 s, after which it is over."""
+    found = []
+    for node, waits in enumerate(patience):
+        learner = Learner(node, threshold=0.5, hops=2, pruning=0.8, sigma=10.0, edges="both", patience=waits)
+        for peer in range(len(patience)):
+            if peer != node:
+                learner.history.start(peer, 5.0)
+                learner.history.end(peer, 6.0)
+        learner.begin(1, 0.0, 10.0)
+        found.append(learner)
+    return found
+
+
+def converse(one: Learner, two: Learner, now: float, *lost: str) -> list[str]:
+    """A contact of two; the kinds of packets that went, in order. What is lost does not arrive."""
+    waiting: list[Any] = [(two.node, one.node, p) for p in one.hello(two.node, now)] + [
+        (one.node, two.node, p) for p in two.hello(one.node, now)
+    ]
+    told = []
+    while waiting:
+        to, sender, packet = waiting.pop(0)
+        told.append(type(packet).__name__)
+        if told[-1] not in lost:
+            hearer = one if to == one.node else two
+            waiting += [(other, to, answer) for other, answer in hearer.hear(sender, packet, now)]
+    one.forget(two.node)
+    two.forget(one.node)
+    return told
+
+
+def test_hellos_say_how_much_has_been_heard_until_both_have_said_so() -> None:
+    one, two = learners(None, None)
+    before = one.hello_bytes, two.hello_bytes
+    first = converse(one, two, 20.0)
+    assert sorted(set(first)) == ["AskRows", "Hello", "Neighbourhood", "Rows"]
+    assert before < (one.hello_bytes, two.hello_bytes)
+    assert one.hellos + two.hellos == len(first)
+    assert {*converse(one, two, 30.0)} <= {"Hello"}
+    assert converse(one, two, 40.0) == []
+
+
+def test_what_a_broken_contact_lost_is_told_again() -> None:
+    for lost in ("Hello", "Neighbourhood", "AskRows", "Rows"):
+        one, two = learners(None, None)
+        converse(one, two, 20.0, lost)
+        assert not one.exchange or 1 not in one.exchange.rows
+        converse(one, two, 30.0)
+        assert one.exchange and two.exchange
+        assert sorted(one.exchange.rows) == sorted(two.exchange.rows) == [0, 1]
+
+
+def test_patience_follows_the_pauses_of_the_crowd() -> None:
+    """The most hasty device would decide for all: the median of the longest pauses counts."""
+    one, two = learners(None, None)
+    assert one.waits_until() == 10.0 + 2 * 5.0  # nobody was met in the last 5 s of the window
+    converse(one, two, 18.0)
+    assert one.waits_until() == 18.0 + 2 * 5.0  # a row has come
+    assert one.exchange
+    one.exchange.hear(News(1, 0, 1, (), ((7, 1, 1.0, 60.0), (8, 1, 1.0, 90.0), (9, 1, 1.0, 80.0)), (), ()))
+    assert one.waits_until() == 18.0 + 2 * 60.0
+    assert learners(7.0, None)[0].waits_until() == 17.0
 
 
 def test_a_peer_gets_nothing_before_its_list_has_come() -> None:
@@ -130,13 +186,13 @@ def test_who_is_told_the_structure_says_no_hellos() -> None:
 
 def test_who_is_told_the_structure_has_no_use_for_hellos() -> None:
     node = towns()[0].protocol
-    node.receive(1, Neighbourhood(News(0, (), (), ())), 1.0)
+    node.receive(1, Neighbourhood(News(0, 0, 1, (), (), (), ())), 1.0)
     assert node.community == 0
 
 
 def test_hellos_are_counted() -> None:
     net = left_behind(patience=50.0)
-    hellos = net.packets("Neighbourhood")
+    hellos = [packet for kind in ("Hello", "Neighbourhood", "AskRows", "Rows") for packet in net.packets(kind)]
     for node in net.nodes:
         counted = node.protocol.observations(150.0)["hellos"]
         assert counted == len([hello for hello in hellos if hello.startswith(f"{node.node}->")])

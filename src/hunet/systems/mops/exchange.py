@@ -4,17 +4,28 @@ F. Li and J. Wu, "MOPS", ICDCS 2009, appendix. "In the l-th round, a node sends 
 closeness value in the hello message to each of its encountered neighbors"; after 2k rounds it knows what is 2k + 1 hops
 away, and that is all it needs to tell whether it is an initiator and which community it makes.
 
-Theory of operation. Every device knows the closeness of its own links: its *row*. Rows travel from device to device
-when they meet, at most 2k hops far. Communities are formed in rounds as in ``clique_communities``; but a device decides
-for itself alone, and only when it knows enough: all rows up to 2k hops away, and of everybody who matters to it (whom
-it can see, and their neighbours) whether a community had taken them before this round. So everybody tells how far it
-has got: the rounds that it has decided, and those after which it is still free because all who could have taken it have
-decided and did not. This and the communities travel like rows, without a limit. The decisions are then those of the
-central computation, whatever the order in which people meet, and when all is heard the communities are the same.
+Theory of operation. Every device knows how long it is apart from whom it met, on average: its *row*. Rows travel from
+device to device when they meet, at most 2k hops far. Communities are formed in rounds as in ``clique_communities``; but
+a device decides for itself alone, and only when it knows enough: all rows up to 2k hops away, and of everybody who
+matters to it (whom it can see, and their neighbours) whether a community had taken them before this round. So everybody
+tells how far it has got: the rounds that it has decided, and those after which it is still free because all who could
+have taken it have decided and did not. This and the communities travel like rows, without a limit. The decisions are
+then those of the central computation, whatever the order in which people meet, and when all is heard the communities
+are the same.
+
+Closeness needs σ, "the average separation period of all nodes" (section V.A), which no device knows. If it is not
+given, everybody also tells how many pairs its row has and the sum of their separations, and takes the mean of all that
+it has heard of at the moment in which it knows its surroundings: σ is exact where everybody has been heard of.
 
 People leave, and then their rows and decisions never come. Who has waited long enough gives up (:meth:`give_up`): it
 finds the communities of those who have been heard of and have none yet. Devices that have heard the same rows by then
-find the same.
+find the same. The most hasty decides for all, so how long is enough must not be its own affair: everybody also tells
+its longest pause between two meetings, and the median of the crowd counts (:attr:`pause`). A crowd that sleeps at night
+and stays away at weekends has such pauses.
+
+What is told. Every piece of knowledge has the version at which this device learnt it, so that a peer is told what is
+new since the version that it has heard (:meth:`since`): whose rows there are, and all the rest. It then asks for the
+rows that it lacks, so that a row comes to each device once.
 
 What is learnt belongs to an *epoch*: rows of different training windows are not mixed, and news of another epoch than
 the own are not heard.
@@ -22,20 +33,21 @@ the own are not heard.
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from hunet.model import Node, members
-from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
+from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable, closeness_table
 from hunet.systems.mops.communities import Communities, Neighbourhoods, communities
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """The closeness of one device's own links, and how far it has come."""
+    """How long one device is apart from those whom it met (s), and over how many hops the row has come."""
 
     owner: Node
     hops: int
@@ -43,10 +55,15 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class News(msgspec.Struct, frozen=True, gc=False):
-    """What one device tells another of an epoch: rows, how far everybody has got, and communities."""
+    """What one device tells another of an epoch, from one version of its knowledge to a later one."""
 
     epoch: int
-    rows: tuple[Row, ...]
+    since: int
+    version: int
+    rows: tuple[tuple[Node, int], ...]
+    """Whose rows it has, and over how many hops."""
+    scales: tuple[tuple[Node, int, float, float], ...]
+    """(device, pairs in its row, sum of their separations, its longest pause between two meetings)."""
     progress: tuple[tuple[Node, int, int], ...]
     """(device, rounds that it has decided, rounds after which it was free)."""
     communities: tuple[tuple[int, tuple[Node, ...]], ...]
@@ -56,12 +73,16 @@ class News(msgspec.Struct, frozen=True, gc=False):
 class CommunityExchange:
     """One device's part in the forming of communities of one epoch.
 
-    >>> table = [(1, 2, .9), (1, 3, .8), (2, 3, .7), (2, 4, .3), (2, 5, .2), (3, 4, .4), (4, 5, .9)]
-    >>> rows = {n: {b if a == n else a: c for a, b, c in table if n in (a, b)} for n in range(1, 6)}
+    >>> apart = [(1, 2, 10.0), (1, 3, 20.0), (2, 3, 20.0), (2, 4, 90.0), (3, 4, 80.0), (4, 5, 10.0)]
+    >>> rows = {n: {b if a == n else a: t for a, b, t in apart if n in (a, b)} for n in range(1, 6)}
     >>> devices = {n: CommunityExchange(n, 0, rows[n], threshold=0.5, hops=2) for n in rows}
+    >>> def meet(one, two):
+    ...     for teller, hearer in ((one, two), (two, one)):
+    ...         lacking = hearer.hear(teller.since(0))
+    ...         hearer.take(teller.rows_of(lacking))
     >>> for _ in range(6):
-    ...     for one, two, _ in table:
-    ...         _ = devices[one].hear(devices[two].news()), devices[two].hear(devices[one].news())
+    ...     for one, two, _ in apart:
+    ...         meet(devices[one], devices[two])
     >>> devices[5].communities
     {2: (1, 2, 3), 4: (4, 5)}
     """
@@ -71,19 +92,38 @@ class CommunityExchange:
         "epoch": int,
         "_threshold": float,
         "_hops": int,
+        "_sigma": float | None,
         "rows": dict[Node, Row],
+        "_scales": dict[Node, tuple[int, float, float]],
         "_decided": dict[Node, int],
         "_free": dict[Node, int],
         "_found": dict[Node, tuple[int, tuple[Node, ...]]],
         "_taken": dict[Node, int],
         "near_table": ClosenessTable | None,
         "version": int,
+        "_row_since": dict[Node, int],
+        "_progress_since": dict[Node, int],
+        "_found_since": dict[Node, int],
     }
 
-    def __init__(self, node: Node, epoch: int, links: Mapping[Node, float], *, threshold: float, hops: int) -> None:
+    def __init__(
+        self,
+        node: Node,
+        epoch: int,
+        links: Mapping[Node, float],
+        *,
+        threshold: float,
+        hops: int,
+        sigma: float | None = None,
+        pause: float = 0.0,
+    ) -> None:
         self.node, self.epoch = node, epoch
         self._threshold, self._hops = threshold, hops
+        self._sigma = sigma
+        """As given; None: estimated of what is heard."""
         self.rows: dict[Node, Row] = {node: Row(node, 0, tuple(sorted(links.items())))}
+        self._scales: dict[Node, tuple[int, float, float]] = {node: (len(links), sum(links.values()), pause)}
+        """For everybody heard of, how many pairs its row has, the sum of their separations, and its longest pause."""
         self._decided: dict[Node, int] = {}
         """For everybody heard of, how many rounds it has decided."""
         self._free: dict[Node, int] = {}
@@ -94,9 +134,12 @@ class CommunityExchange:
         """In which round people were taken."""
         self._near: Neighbourhoods | None = None
         """Local neighbours in the part of the network that is known, once that is all that is needed."""
-        self.version = 0
+        self.version = 1
         """Rises whenever something was learnt."""
-        self._news: News | None = None
+        self._row_since: dict[Node, int] = {node: 1}
+        """At which version each row (and scale), progress and community was learnt, or last changed."""
+        self._progress_since: dict[Node, int] = {}
+        self._found_since: dict[Node, int] = {}
         self._decide()
 
     @property
@@ -110,9 +153,28 @@ class CommunityExchange:
         return self.node in self._taken
 
     @property
+    def basis(self) -> int:
+        """How many rows the graph is made of, while it may become more."""
+        return 0 if self._near else len(self.rows)
+
     def graph(self) -> ClosenessGraph | None:
-        """The part of the network that this device needs to know, once it does."""
-        return self._near.graph if self._near else None
+        """The part of the network that this device needs to know, once it does; of who was taken, what it knows."""
+        if self._near is None:
+            return self._known_graph(present=True) if self.placed else None
+        return self._near.graph
+
+    @property
+    def sigma(self) -> float:
+        """σ as given, or the mean separation of all pairs heard of (those of two who are both heard of count twice)."""
+        if self._sigma is not None:
+            return self._sigma
+        pairs = sum(many for many, _, _ in self._scales.values())
+        return sum(total for _, total, _ in self._scales.values()) / pairs if pairs else 1.0
+
+    @property
+    def pause(self) -> float:
+        """The median of the longest pauses between two meetings, of all that have been heard of."""
+        return median(pause for _, _, pause in self._scales.values())
 
     def give_up(self) -> None:
         """Wait no longer for those who have not been heard of: do without them."""
@@ -122,50 +184,88 @@ class CommunityExchange:
         left = [node for node in sorted(self.rows) if node not in self._taken]
         for label, group in communities(graph, left, self._threshold).items():
             self._learn(self._decided.get(self.node, 0) + 1, label, group)
-        self._near, self._news = Neighbourhoods(graph, self._threshold), None
 
     def _known_graph(self, *, present: bool = False) -> ClosenessGraph:
         """The graph of the rows that have come, or only of those whose rows have come."""
-        pairs = {
-            (min(row.owner, peer), max(row.owner, peer)): closeness
+        apart = {
+            (min(row.owner, peer), max(row.owner, peer)): average
             for _, row in sorted(self.rows.items())
-            for peer, closeness in row.links
+            for peer, average in row.links
             if not present or peer in self.rows
         }
-        table = [(one, two, closeness) for (one, two), closeness in sorted(pairs.items())]
-        return ClosenessGraph(table, hops=self._hops, floor=self._threshold)
+        return ClosenessGraph(closeness_table(apart, self.sigma or 1.0), hops=self._hops, floor=self._threshold)
 
-    def news(self) -> News:
-        """All that is worth telling; rows that have come 2k hops far go no further."""
-        if self._news is None:
-            rows = [self.rows[owner] for owner in sorted(self.rows) if self.rows[owner].hops < 2 * self._hops]
-            found = [(when, (label, *(n for n in group if n != label))) for label, (when, group) in self._found.items()]
-            progress = [(node, rounds, self._free.get(node, 0)) for node, rounds in sorted(self._decided.items())]
-            self._news = News(self.epoch, tuple(rows), tuple(progress), tuple(sorted(found)))
-        return self._news
+    # What is told and heard -------------------------------------------------------------------------------------------
 
-    def hear(self, news: News) -> bool:
-        """Take in what another device tells; whether there was anything new in it."""
+    def since(self, version: int) -> News:
+        """What was learnt after a version; rows that have come 2k hops far go no further."""
+        rows = [owner for owner, learnt in self._row_since.items() if learnt > version]
+        progress = [node for node, learnt in self._progress_since.items() if learnt > version]
+        found = [label for label, learnt in self._found_since.items() if learnt > version]
+        return News(
+            self.epoch,
+            version,
+            self.version,
+            tuple((owner, hops) for owner in sorted(rows) if (hops := self._hops_of(owner)) < 2 * self._hops),
+            tuple((owner, *self._scales[owner]) for owner in sorted(rows)),
+            tuple((node, self._decided[node], self._free.get(node, 0)) for node in sorted(progress)),
+            tuple(self._announced(label) for label in sorted(found)),
+        )
+
+    def rows_of(self, owners: Iterable[Node]) -> tuple[Row, ...]:
+        """The rows that a peer asks for, of those that it may have."""
+        return tuple(row for owner in owners if (row := self.rows.get(owner)) and row.hops < 2 * self._hops)
+
+    def hear(self, news: News) -> tuple[Node, ...]:
+        """Take in what another device tells; returns whose rows it has that are lacking here."""
         if news.epoch != self.epoch:
-            return False
+            return ()
         before = self.version
-        for row in news.rows:
-            known = self.rows.get(row.owner)
-            if known is None or row.hops + 1 < known.hops:
-                self.rows[row.owner] = Row(row.owner, row.hops + 1, row.links)
-                self.version += 1
+        lacking = []
+        for owner, hops in news.rows:
+            known = self.rows.get(owner)
+            if known is None:
+                lacking.append(owner)
+            elif hops + 1 < known.hops:  # the same row, over fewer hops: it may go further
+                self.rows[owner] = Row(owner, hops + 1, known.links)
+                self._learnt(self._row_since, owner)
+        for owner, pairs, total, pause in news.scales:
+            if owner not in self._scales:
+                self._scales[owner] = (pairs, total, pause)
+                self._learnt(self._row_since, owner)
         for node, decided, free in news.progress:
             if node != self.node and (decided > self._decided.get(node, 0) or free > self._free.get(node, 0)):
                 self._decided[node] = max(decided, self._decided.get(node, 0))
                 self._free[node] = max(free, self._free.get(node, 0))
-                self.version += 1
+                self._learnt(self._progress_since, node)
         for when, group in news.communities:
             self._learn(when, group[0], tuple(sorted(group)))
-        if self.version == before:
-            return False
-        self._news = None
-        self._decide()
-        return True
+        if self.version > before:
+            self._decide()
+        return tuple(lacking)
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Rows have come that were asked for."""
+        before = self.version
+        for row in rows:
+            if row.owner not in self.rows:
+                self.rows[row.owner] = Row(row.owner, row.hops + 1, row.links)
+                self._learnt(self._row_since, row.owner)
+        if self.version > before:
+            self._decide()
+
+    def _hops_of(self, owner: Node) -> int:
+        """Over how many hops a row has come; of whom there is only the scale, too many."""
+        row = self.rows.get(owner)
+        return row.hops if row else 2 * self._hops
+
+    def _announced(self, label: Node) -> tuple[int, tuple[Node, ...]]:
+        when, group = self._found[label]
+        return when, (label, *(node for node in group if node != label))
+
+    def _learnt(self, since: dict[Node, int], what: Node) -> None:
+        self.version += 1
+        since[what] = self.version
 
     # Decisions --------------------------------------------------------------------------------------------------------
 
@@ -186,15 +286,14 @@ class CommunityExchange:
                 self._free[self.node] = decided
             else:
                 return
-            self.version += 1
-            self._news = None
+            self._learnt(self._progress_since, self.node)
 
     def _learn(self, when: int, label: Node, group: tuple[Node, ...]) -> None:
         if label not in self._found:
             self._found[label] = (when, group)
             for node in group:
                 self._taken[node] = when
-            self.version += 1
+            self._learnt(self._found_since, label)
 
     def _knows_its_surroundings(self) -> bool:
         """Whether the rows of all who are up to 2k hops away have come."""
@@ -241,7 +340,3 @@ class CommunityExchange:
         self._near = None
         if table is not None:
             self._near = Neighbourhoods(ClosenessGraph(table, hops=self._hops, floor=self._threshold), self._threshold)
-
-    def restored(self) -> None:
-        """After a restart."""
-        self._news = None

@@ -49,7 +49,7 @@ M = TypeVar("M")
 _Told = tuple[tuple[Topic, float], ...]
 
 _FOLLOWS = {
-    "own": ("S", "I", "Eq. 5", "Eq. 6", "internal"),
+    "own": ("S", "any", "I", "Eq. 5", "Eq. 6", "internal"),
     "lists": ("I", "Eq. 6", "internal"),
     "external": ("E", "ER", "Eq. 5", "Eq. 6", "relay"),
     "relayed": ("ER", "Eq. 6"),
@@ -258,6 +258,10 @@ class InterestBook:
     def for_itself(self) -> Wants:
         """The list of somebody who collects for nobody else: weight 1 for its own interests."""
         return self._once("S", lambda: by_weight(self._self()))
+
+    def for_itself_and_anybody(self) -> Wants:
+        """The list of somebody who does not know for whom to collect."""
+        return self._once("any", lambda: by_weight(self._self(), self.default))
 
     def for_neighbours(self) -> Wants:
         """A broker's list for its own community, Eq. 5."""

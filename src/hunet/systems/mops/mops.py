@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.capabilities import Demand
@@ -17,7 +19,7 @@ from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
 from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
-from hunet.systems.mops.learning import Learner, Neighbourhood
+from hunet.systems.mops.learning import AskRows, Hello, Learner, Neighbourhood, Rows
 from hunet.systems.mops.parameters import MopsParameters, Table, prepared, with_tables
 from hunet.systems.mops.structure import Standings, Structure, structure_of
 from hunet.systems.mops.weighted_carrier import Wants, WeightedCarrier
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
     from hunet.protocols.capabilities import Experiment
 
+DAY = 86_400.0
+"""A live device makes its place anew every day, if nothing is given (s)."""
 _TICK = 1e-6
 """Two lists of one device are at least so far apart (s)."""
 
@@ -53,6 +57,7 @@ class Mops(WeightedCarrier):
 
     Parameters: ClassVar[type[Parameters]] = MopsParameters
 
+    saved_version: ClassVar[int] = 2
     saved: ClassVar[dict[str, Any]] = {
         "book": InterestBook,
         "parts_of_structure": tuple[ClosenessTable, Communities, Communities],
@@ -61,6 +66,7 @@ class Mops(WeightedCarrier):
         "only_carried": MessageSet,
         "_sent_to": dict[int, set[Node]],
         "learner": Learner | None,
+        "placeless": bool,
         "_role": str,
         "_lists_sent": int,
     }
@@ -87,6 +93,8 @@ class Mops(WeightedCarrier):
         self._sent_to: dict[int, set[Node]] = {}
         """The publisher's pub list: for its own messages, whom they were sent to or sent off to."""
         self.learner = self._learner() if parameters.learning == "exchange" else None
+        self.placeless = parameters.learning == "exchange"
+        """Whether this device has not found a place so far: then it carries for anybody, by the default weight."""
         self._mine: LocalStanding | None = None
         self._role = ""
         self._lists_sent = 0
@@ -97,12 +105,7 @@ class Mops(WeightedCarrier):
 
     @classmethod
     def prepare_live(cls, parameters: MopsParameters, storage: int) -> MopsParameters:  # noqa: ARG003
-        if parameters.learning != "exchange":
-            raise ConfigurationError(
-                f"mops with learning={parameters.learning} needs somebody who has the whole trace: "
-                "set learning=exchange, sigma=3600 and relearn=86400"
-            )
-        return parameters
+        return msgspec.structs.replace(parameters, learning="exchange", relearn=parameters.relearn or DAY)
 
     @property
     def community(self) -> Node:
@@ -132,9 +135,12 @@ class Mops(WeightedCarrier):
 
     def timer(self, tag: str, now: float) -> None:
         if tag == "patience":
-            if self.learner and self.learner.exchange:
-                self.learner.exchange.give_up()
-                self._find_place(now)
+            if self.learner and self.learner.exchange and not self.learner.exchange.placed:
+                if now < self.learner.waits_until():
+                    self.driver.set_timer("patience", self.learner.waits_until())
+                elif self.learner.in_company():
+                    self.learner.exchange.give_up()
+                    self._find_place(now)
         elif tag == "relearn":
             if self.learner:
                 if not self.training:
@@ -145,11 +151,11 @@ class Mops(WeightedCarrier):
                 self.adopt(self._made_of(table), now)
             self._await_structure(now)
 
-    def adopt(self, structure: Structure, now: float) -> None:
-        """Take a new place in a new structure, and tell those who are near."""
+    def adopt(self, structure: Structure, now: float, *, first: bool = False) -> None:
+        """Take a new place in a new structure, or the first one, and tell those who are near."""
         before = (self.community, self.structure.members(self.node), self.bridges)
         self.structure = structure
-        if before == (self.community, structure.members(self.node), self.bridges):
+        if not first and before == (self.community, structure.members(self.node), self.bridges):
             self.book.weigh_by(structure)
             return
         self.book.place(structure)
@@ -164,7 +170,15 @@ class Mops(WeightedCarrier):
 
     def _learner(self) -> Learner:
         p = self.parameters
-        return Learner(self.node, threshold=p.threshold, hops=p.hops, pruning=p.pruning, sigma=p.sigma, edges=p.edges)
+        return Learner(
+            self.node,
+            threshold=p.threshold,
+            hops=p.hops,
+            pruning=p.pruning,
+            sigma=p.sigma,
+            edges=p.edges,
+            patience=p.patience,
+        )
 
     def _learn(self, now: float) -> None:
         """A window is over; devices whose clocks agree count windows alike."""
@@ -172,13 +186,14 @@ class Mops(WeightedCarrier):
             p = self.parameters
             epoch = int(now // p.relearn) if p.relearn else 0
             self.learner.begin(epoch, max(self._began, now - p.window) if p.window else self._began, now)
-            self.driver.set_timer("patience", now + p.patience)
+            self.driver.set_timer("patience", self.learner.waits_until())
             self._find_place(now)
 
     def _find_place(self, now: float) -> None:
         structure = self.learner.structure() if self.learner else None
         if structure:
-            self.adopt(structure, now)
+            first, self.placeless = self.placeless, False
+            self.adopt(structure, now, first=first)
 
     def _await_structure(self, now: float) -> None:
         p = self.parameters
@@ -195,8 +210,8 @@ class Mops(WeightedCarrier):
             self._role = role
             self.driver.role(role)
 
-    def _greeted_again(self, peer: Node) -> None:
-        for hello in self.learner.hello(peer) if self.learner else ():
+    def _greeted_again(self, peer: Node, now: float) -> None:
+        for hello in self.learner.hello(peer, now) if self.learner else ():
             self.driver.send(peer, hello)
         if peer in self.standing:  # it has changed places a moment earlier
             self._answer(peer, self.standing[peer])
@@ -207,13 +222,14 @@ class Mops(WeightedCarrier):
         greeting = super().link_up(peer, now)
         if self.learner:
             self.learner.history.start(peer, now)
-            greeting += () if self.training else self.learner.hello(peer)
+            greeting += () if self.training else self.learner.hello(peer, now)
         return greeting
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         if self.learner:
             self.learner.history.end(peer, now)
+            self.learner.forget(peer)
         self.standing.pop(peer, None)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
@@ -231,9 +247,10 @@ class Mops(WeightedCarrier):
             self._renew_list(now)
         elif isinstance(packet, Relay):
             self.book.hear_relay(peer, packet)
-        elif isinstance(packet, Neighbourhood):
+        elif isinstance(packet, Hello | Neighbourhood | AskRows | Rows):
             if self.learner and not self.training:
-                self.learner.hear(packet)
+                for other, answer in self.learner.hear(peer, packet, now):
+                    self.driver.send(other, answer)
                 self._find_place(now)
         else:
             super().receive(peer, packet, now)
@@ -248,6 +265,8 @@ class Mops(WeightedCarrier):
 
     def list_for(self, standing: LocalStanding) -> Wants:
         """The interest list that is meant for such a peer."""
+        if self.placeless:
+            return self.book.for_itself_and_anybody()
         if standing.community == self.community:
             return self.book.for_neighbours() if self.bridges else self.book.for_itself()
         return self.book.for_outsiders(standing.community) if self._pair_up(standing) else self.book.for_itself()
@@ -308,7 +327,7 @@ class Mops(WeightedCarrier):
         """Make this device's list of what it wants, with the time, if it is not as it was."""
         book, broker = self.book, bool(self.bridges)
         book.want(self.topics)
-        anything = broker and book.default > 0
+        anything = (broker or self.placeless) and book.default > 0
         carried = book.carried() if broker else ()
         before = book.lists.get(self.node)
         own = tuple(sorted(self.topics))

@@ -47,16 +47,20 @@ class MopsParameters(BufferParameters, frozen=True):
         bool, about("whether what a community wants itself is left out where a broker asks that community (IV.A, ER)")
     ] = False
     sigma: (
-        Annotated[float, about("scale of separations; none is their mean", symbol="σ", unit="s", source="V.A", gt=0)]
+        Annotated[float, about("scale of separations; none: their mean", symbol="σ", unit="s", source="V.A", gt=0)]
         | None
     ) = None
     edges: Annotated[Edges, about("which separations count at the ends of the training window")] = "both"
     learning: Annotated[
         Literal["central", "exchange"], about("who makes structures: an experimenter, or devices by hello messages")
     ] = "central"
-    patience: Annotated[
-        float, about("how long devices that exchange wait to hear of everybody before they do without", unit="s", gt=0)
-    ] = 21_600.0
+    patience: (
+        Annotated[
+            float,
+            about("how long devices that exchange wait for all rows; none: by the pauses of the crowd", unit="s", gt=0),
+        ]
+        | None
+    ) = None
     relearn: Annotated[float, about("structures are made anew so often; none is never", unit="s", gt=0)] | None = None
     window: (
         Annotated[float, about("how far back a new structure looks; none: as long as training", unit="s", gt=0)] | None
@@ -80,8 +84,6 @@ class MopsParameters(BufferParameters, frozen=True):
     ] = ()
 
     def __post_init__(self) -> None:
-        if self.learning == "exchange" and self.sigma is None:
-            raise ValueError("learning by exchange needs sigma: no device knows the mean separation of all")
         if self.learning == "exchange" and self.communities is not None:
             raise ValueError("learning by exchange finds communities by itself: leave them out")
 

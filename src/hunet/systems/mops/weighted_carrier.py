@@ -136,9 +136,9 @@ class WeightedCarrier(Carrier):
         for peer in self._near:
             for packet in super().link_up(peer, now):
                 self.driver.send(peer, packet)
-            self._greeted_again(peer)
+            self._greeted_again(peer, now)
 
-    def _greeted_again(self, peer: Node) -> None:
+    def _greeted_again(self, peer: Node, now: float) -> None:
         """A neighbour has been greeted in the middle of a contact."""
 
     def most_wanted(self, peer: Node, now: float, room: int) -> MessageSet:
