@@ -23,6 +23,7 @@ from typing import Any
 from hunet.model import Catalogue, Message, Node, Topic, from_mapping, members
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Driver, Packet, Protocol
+from hunet.protocols.capabilities import check_topic
 from hunet.protocols.watcher import watch_protocol
 from hunet.simulation.engine import Engine, Links, Rank
 from hunet.simulation.record import columns
@@ -133,6 +134,7 @@ class TestNode:
 
     def publish(self, topic: Topic, at: float | None = None, *, size: int = 140, ttl: float | None = None) -> Message:
         engine = self._at(at)
+        topic = check_topic(engine.protocols[self.node].__class__, topic)
         message = engine.messages.add(f"m{len(engine.messages)}", topic, self.node, engine.now, size, ttl)
         engine.publish(message)
         return message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hunet.model.conditions import Content, Interest
 from hunet.model.errors import (
     ConfigurationError,
     HunetError,
@@ -13,7 +14,15 @@ from hunet.model.errors import (
     ProtocolError,
     did_you_mean,
 )
-from hunet.model.matching import matching_score, weighted_terms
+from hunet.model.interests import (
+    canonical_interest,
+    canonical_topic,
+    content_of,
+    interest_of,
+    parse_content,
+    parse_interest,
+)
+from hunet.model.matching import matches, matching_score
 from hunet.model.messages import (
     Catalogue,
     DeviceCatalogue,
@@ -38,9 +47,11 @@ __all__ = [
     "Catalogue",
     "ConfigurationError",
     "Contacts",
+    "Content",
     "DeviceCatalogue",
     "HunetError",
     "InputError",
+    "Interest",
     "Message",
     "MessageSet",
     "Node",
@@ -57,14 +68,20 @@ __all__ = [
     "Topic",
     "Workload",
     "about",
+    "canonical_interest",
+    "canonical_topic",
+    "content_of",
     "describe",
     "did_you_mean",
     "from_mapping",
+    "interest_of",
+    "matches",
     "matching_score",
     "members",
     "natural_order",
+    "parse_content",
+    "parse_interest",
     "set_of",
-    "weighted_terms",
     "without",
 ]
 

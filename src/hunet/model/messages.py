@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from hunet.model.conditions import Content
 from hunet.model.errors import ProtocolError
-from hunet.model.matching import matching_score, weighted_terms
+from hunet.model.interests import content_of, interest_of, tags_of
+from hunet.model.matching import matching_score
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 Node = Annotated[int, "node"]
 """A device, numbered by its driver."""
@@ -30,8 +32,8 @@ NodeList = tuple[Node, ...]
 """Several devices, in order."""
 
 Topic = str
-"""What a subscription names and a message carries; they match as ``hunet.model.matching`` says: when they are equal,
-unless the subscription weighs terms."""
+"""What a message is about, its tags and attributes, or what a subscription asks for, its interest: canonical texts of
+``hunet.model.interests``. A tag alone is both."""
 
 MessageSet = Annotated[int, "messages"]
 """A set of messages: bit i stands for message number i of the catalogue."""
@@ -63,6 +65,11 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     def expires(self) -> float:
         """The last instant at which it is of use."""
         return inf if self.ttl is None else self.created + self.ttl
+
+    @property
+    def content(self) -> Content:
+        """The tags and attributes that its topic says."""
+        return content_of(self.topic)
 
 
 def members(messages: MessageSet) -> Sequence[int]:
@@ -114,6 +121,17 @@ def without(messages: MessageSet, others: MessageSet) -> MessageSet:
     return messages ^ (messages & others)
 
 
+class _Row:
+    """The messages that an interest matches, as far as somebody has looked."""
+
+    __slots__ = ("looked_at", "messages")
+
+    def __init__(self) -> None:
+        self.messages: MessageSet = 0
+        self.looked_at = 0
+        """How many of those that were added."""
+
+
 class Catalogue:
     """Every message that a driver knows, by number.
 
@@ -122,15 +140,21 @@ class Catalogue:
     >>> new = catalogue.add("m2", "news", publisher=1, created=30.0)
     >>> catalogue.newest(old.bit | new.bit) == new.bit
     True
-    >>> catalogue.on_topic("news") == old.bit | new.bit
-    True
+    >>> catalogue.on_topic("news") == old.bit | new.bit, catalogue.on_topic("news and price < 5")
+    (True, 0)
     """
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
         self._by_id: dict[str, Message] = {}
-        self.by_topic: dict[Topic, MessageSet] = {}
-        """All messages on each topic."""
+        self._by_tag: dict[Topic, MessageSet] = {}
+        """All messages with each tag: what the plain subscription to it matches."""
+        self._tags: dict[Topic, tuple[Topic, ...]] = {}
+        """Of each topic that a message has."""
+        self._rows: dict[Topic, _Row] = {}
+        """For each other interest that somebody has asked for."""
+        self._added: list[int] = []
+        """The numbers of messages, in the order in which they came."""
         self._in_order = True
         self._dies_in_order = True
         self._expiries: list[tuple[float, int]] = []
@@ -164,14 +188,24 @@ class Catalogue:
         return self._by_id[message_id]
 
     def on_topic(self, topic: Topic) -> MessageSet:
-        """All messages that match a subscription: those on its topic, or with any of the terms that it weighs."""
-        if not weighted_terms(topic):
-            return self.by_topic.get(topic, 0)
-        matching = 0
-        for said, messages in self.by_topic.items():
-            if matching_score(topic, said):
-                matching |= messages
-        return matching
+        """All messages that match a subscription."""
+        found = self._by_tag.get(topic)
+        return self._matching(topic) if found is None else found
+
+    def _matching(self, interest: Topic) -> MessageSet:
+        """The same for what is not the tag of a message, be it that no message has it yet."""
+        row = self._rows.get(interest)
+        if row is None:
+            tag = interest_of(interest).tag
+            if tag is not None:
+                return self._by_tag.get(tag, 0)
+            row = self._rows[interest] = _Row()
+        if row.looked_at < len(self._added):
+            for number in self._added[row.looked_at :]:
+                if matching_score(interest, self._messages[number].topic):
+                    row.messages |= 1 << number
+            row.looked_at = len(self._added)
+        return row.messages
 
     def dead(self, now: float) -> MessageSet:
         """All messages that have expired by now.
@@ -211,7 +245,12 @@ class Catalogue:
                 self._dies_in_order = False
             self._messages.append(message)
         self._by_id[id] = message
-        self.by_topic[topic] = self.by_topic.get(topic, 0) | message.bit
+        tags = self._tags.get(topic)
+        if tags is None:
+            tags = self._tags[topic] = tags_of(topic)
+        for tag in tags:
+            self._by_tag[tag] = self._by_tag.get(tag, 0) | message.bit
+        self._added.append(message.number)
         if ttl is not None:
             heappush(self._expiries, (message.expires, message.number))
             self.next_expiry = self._expiries[0][0]
@@ -302,7 +341,10 @@ class DeviceCatalogue:
     hunet.model.errors.ProtocolError: message 0 has not been shown to this device: ...
     """
 
-    __slots__ = ("_alive", "_all", "_by_topic", "_counted", "_dead", "_first", "_indexed", "_unchanged_until", "shown")
+    __slots__ = (
+        *("_alive", "_all", "_by_topic", "_counted", "_dead", "_first", "_indexed", "_keys", "_unchanged_until"),
+        "shown",
+    )
 
     def __init__(self, messages: Catalogue) -> None:
         self._all = messages
@@ -312,6 +354,7 @@ class DeviceCatalogue:
         """Until when ``_dead`` is right; what is shown may have expired already."""
         self._indexed: MessageSet = 0
         """What is in ``_by_topic`` and ``_alive``, which are brought up to date when somebody asks."""
+        self._keys: Callable[[Topic], tuple[Topic, ...]] = tags_of
         self._by_topic: dict[Topic, MessageSet] = {}
         self._first = 0
         self._alive: dict[Topic, MessageSet] = {}
@@ -344,15 +387,19 @@ class DeviceCatalogue:
         """The message with this id."""
         return self[self._all.by_id(message_id).number]
 
+    def index_by(self, keys: Callable[[Topic], tuple[Topic, ...]]) -> None:
+        """For protocols, before anything is shown: what a message stands under in ``by_topic``; usually its tags."""
+        self._keys = keys
+
     @property
     def by_topic(self) -> dict[Topic, MessageSet]:
-        """All messages on each topic; topics in alphabetical order."""
+        """All messages with each tag; tags in alphabetical order."""
         if self._indexed != self.shown:
             self._index()
         return self._by_topic
 
     def on_topic(self, topic: Topic) -> MessageSet:
-        """All messages that match a subscription: those on its topic, or with any of the terms that it weighs."""
+        """All messages that match a subscription."""
         return self._all.on_topic(topic) & self.shown
 
     def dead(self, now: float) -> MessageSet:
@@ -363,7 +410,7 @@ class DeviceCatalogue:
         return self._dead
 
     def alive(self, now: float) -> tuple[int, dict[Topic, MessageSet]]:
-        """A number below which no message is of use any more, and all from there on by topic, counted from there.
+        """A number below which no message is of use any more, and all from there on by tag, counted from there.
 
         Where messages expire, sets of those that are alive are short once they are shifted down by that number. As
         everywhere, ``now`` never runs backwards.
@@ -393,9 +440,10 @@ class DeviceCatalogue:
         by_topic, alive, first = self._by_topic, self._alive, self._first
         topics = len(by_topic)
         for number in members(without(self.shown ^ self._indexed, self._all.absent)):
-            topic = self._all[number].topic
-            by_topic[topic] = by_topic.get(topic, 0) | 1 << number
-            alive[topic] = alive.get(topic, 0) | (1 << number >> first)
+            bit = 1 << number
+            for key in self._keys(self._all[number].topic):
+                by_topic[key] = by_topic.get(key, 0) | bit
+                alive[key] = alive.get(key, 0) | (bit >> first)
         if len(by_topic) > topics:  # devices that know the same topics have them in the same order, and share tables
             self._by_topic = {topic: by_topic[topic] for topic in sorted(by_topic)}
             self._alive = {topic: alive[topic] for topic in sorted(alive)}

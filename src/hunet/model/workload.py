@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hunet.model.errors import ConfigurationError
+from hunet.model.interests import canonical_interest, canonical_topic
 
 if TYPE_CHECKING:
     from hunet.model.parameters import Parameters
@@ -26,22 +27,27 @@ class Publication(NamedTuple):
     time: float
     node: int
     topic: str
+    """Its tags and attributes, in the language of ``hunet.model.interests``."""
     size: int = 140
     ttl: float | None = None
 
 
 class Subscription(NamedTuple):
-    """A node's interest in a topic from ``start`` to ``end``, both included."""
+    """What a node wants to hear from ``start`` to ``end``, both included."""
 
     node: int
     topic: str
+    """The interest, in the language of ``hunet.model.interests``."""
     start: float = -inf
     end: float = inf
 
 
+R = TypeVar("R", Publication, Subscription)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """Publications in order of time, and subscriptions, disjoint per node and topic.
+    """Publications in order of time, and subscriptions, disjoint per node and interest.
 
     Nodes are numbers: places in the contact table's ``names``.
 
@@ -69,7 +75,9 @@ class Workload:
         subscriptions: list[Subscription],
         about: dict[str, Any] | None = None,
     ) -> Workload:
-        """Sort, check and join: overlapping or touching subscriptions of one node to one topic are one."""
+        """Sort, check and join: overlapping or touching subscriptions of one node to one interest are one."""
+        publications = [_with(said, canonical_topic(said.topic)) for said in publications]
+        subscriptions = [_with(wanted, canonical_interest(wanted.topic)) for wanted in subscriptions]
         known: set[str] = set()
         for publication in publications:
             if publication.id in known:
@@ -93,6 +101,10 @@ class Workload:
         for row in (*self.publications, *self.subscriptions):
             digest.update(repr(tuple(row)).encode())
         return digest.hexdigest()
+
+
+def _with(row: R, topic: str) -> R:
+    return row if row.topic == topic else row._replace(topic=topic)
 
 
 Drawn = tuple[list[Publication], list[Subscription]]

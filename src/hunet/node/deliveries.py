@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hunet.model import OutputError, matching_score, weighted_terms
+from hunet.model import OutputError, interest_of, matching_score
 from hunet.node.publication import Opened, Publication, Refused, is_private, stored_publication
 from hunet.node.store import DamagedError
 
@@ -181,8 +181,9 @@ class Deliveries:
             _log.warning("%s", error)
 
     def after(self, number: int, since: int, topic: str) -> list[Pending]:
-        """The next deliveries for a subscription, and others if it weighs terms."""
-        return self._store.next_deliveries(number, since, None if weighted_terms(topic) else topic, _AT_ONCE)
+        """The next deliveries for a subscription, and others among them."""
+        asked = topic if is_private(topic) else interest_of(topic).tag
+        return self._store.next_deliveries(number, since, asked, _AT_ONCE)
 
     def delivery(self, pending: Pending, topic: str) -> Delivery | None:
         """What a subscription to a topic gets; None if it is not for it. What cannot be read counts as taken."""

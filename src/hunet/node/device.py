@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
-from hunet.model import ConfigurationError, Message, MessageSet, Node, OutputError, matching_score, members, without
+from hunet.model import ConfigurationError, Message, MessageSet, Node, OutputError, matches, members, without
 from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits, is_private
@@ -361,7 +361,7 @@ class Device:
         return (
             message.topic in self._wanted
             or self._friends(self.holdings.names[message.publisher])
-            or any(matching_score(topic, message.topic) for topic in self._wanted)
+            or matches(self._wanted, message.topic)
         )
 
     def weigh_again(self) -> None:

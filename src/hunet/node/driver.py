@@ -13,7 +13,7 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hunet.model import Message, MessageSet, Node, OutputError, PeerError, Topic, matching_score, members
+from hunet.model import Message, MessageSet, Node, OutputError, PeerError, Topic, matches, members
 from hunet.node import wire
 from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged
 from hunet.node.link import Link
@@ -156,7 +156,7 @@ class LiveDriver(Device):
             self.store.add_content(message.number, encoded)
             self.holdings.commit()  # from here on it is safe: a start after a crash shows it to the protocol
             self.protocol.publish(message, self.now)
-            if brought and any(matching_score(topic, message.topic) for topic in self.protocol.topics):
+            if brought and matches(self.protocol.topics, message.topic):
                 self.deliver(message, 0)  # the protocol takes it for this device's own, which is no news to it
             self._keep_quotas()
 

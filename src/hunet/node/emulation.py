@@ -52,7 +52,7 @@ from hunet.node.emulated_device import Network, Setting
 from hunet.node.identity import Identity
 from hunet.node.networks import Cables, Radios, may_make_namespaces
 from hunet.node.publication import PublicationLimits
-from hunet.protocols.capabilities import check_subscriptions
+from hunet.protocols.capabilities import check_workload
 from hunet.protocols.watcher import Logged
 from hunet.systems import protocol_class
 
@@ -278,7 +278,7 @@ async def emulate(
     """Play contacts and a workload on real nodes, ``pace`` times as fast; folders of devices stay if one is given."""
     if not 0 < pace < inf:
         raise ConfigurationError(f"a pace of {pace:g}: give a number above 0")
-    check_subscriptions(protocol_class(protocol), workload)
+    check_workload(protocol_class(protocol), workload)
     if network == "namespaces" and not may_make_namespaces():
         raise ConfigurationError("network namespaces need root and the command ip; leave them out to use loopback")
     async with AsyncExitStack() as stack:

@@ -32,7 +32,7 @@ from random import Random
 from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, Self
 
-from hunet.model import ConfigurationError, Message, OutputError, Parameters
+from hunet.model import ConfigurationError, Message, OutputError, Parameters, interest_of
 from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
 from hunet.node.device import Delivered, PrivateArrived, RoleChanged
@@ -54,7 +54,7 @@ from hunet.node.session import PeerFault
 from hunet.node.store import DamagedError, open_store
 from hunet.node.trust import AddressBook
 from hunet.node.vault import Vault
-from hunet.protocols.capabilities import check_subscription
+from hunet.protocols.capabilities import check_subscription, check_topic
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
@@ -367,6 +367,7 @@ class Node(People):
         if isinstance(topic, Group):
             publication = topic.seal(self.identity, said, **about, limits=self._limits)
         else:
+            topic = topic if is_private(topic) else check_topic(self._kind, topic)
             publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
         self._publish(publication)
         return publication
@@ -396,7 +397,7 @@ class Node(People):
         return True
 
     def subscribe(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
-        """Follow a topic, or a group; the subscription holds, over restarts too, until :meth:`unsubscribe`.
+        """Follow what matches an interest, or a group; this holds, over restarts too, until :meth:`unsubscribe`.
 
         Deliveries up to number ``after`` count as taken. Everybody who follows a topic gets all that nobody had taken
         when they began; ``since`` an earlier subscription, its ``since`` says when that was.
@@ -407,15 +408,16 @@ class Node(People):
             return self.listen(topic, after, since)
         if not topic or is_private(topic):
             raise ConfigurationError("a subscription needs a topic, which does not begin with '~'")
-        check_subscription(self._kind, topic)
+        topic = check_subscription(self._kind, topic)
         with self._watched():
             self._driver.subscribe(topic)
         return self.listen(topic, after, since)
 
     def listen(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
-        """Messages on a topic that is followed already, or of a group; none come on one that is not."""
+        """Messages that match an interest that is followed already, or of a group; none come for one that is not."""
         self._check_running()
-        return self._deliveries.listen(label_of(topic.name) if isinstance(topic, Group) else topic, after, since)
+        asked = label_of(topic.name) if isinstance(topic, Group) else _interest(topic)
+        return self._deliveries.listen(asked, after, since)
 
     async def unsubscribe(self, topic: str | Group) -> None:
         """Follow a topic no longer, or leave a group."""
@@ -424,10 +426,11 @@ class Node(People):
             self.leave(topic.name)
             return
         with self._watched():
-            self._driver.unsubscribe(topic)
+            for each in dict.fromkeys((topic, _interest(topic))):  # an earlier version kept it as it was written
+                self._driver.unsubscribe(each)
 
     def subscriptions(self) -> list[str]:
-        """The topics that this device follows; its groups are in :meth:`groups`."""
+        """The interests that this device follows, in their canonical forms; its groups are in :meth:`groups`."""
         return [topic for topic in self._store.subscriptions() if not is_private(topic)]
 
     def receipts(self, publication: str) -> int:
@@ -697,3 +700,8 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ConfigurationError(f"'{text}' is no address to listen at; write HOST:PORT, or :PORT for all interfaces")
     return host.strip("[]"), int(port)
+
+
+def _interest(topic: str) -> str:
+    """What is followed under this name."""
+    return topic if is_private(topic) else interest_of(topic).text

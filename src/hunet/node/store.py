@@ -78,9 +78,12 @@ _ENCOUNTERS = (
     "SELECT device, began, ended, coalesce(radio, 'ip'), weakest, strongest "
     "FROM encounters LEFT JOIN signals ON encounter = number"
 )
+_SEVERAL = "instr(topic, ' ')"
+"""Whether a topic is more than one tag."""
 _INDICES = (
     "CREATE INDEX IF NOT EXISTS waiting ON deliveries (number) WHERE NOT taken",
     "CREATE INDEX IF NOT EXISTS on_topic ON deliveries (topic, number)",
+    f"CREATE INDEX IF NOT EXISTS of_several ON deliveries (number) WHERE {_SEVERAL}",
     "CREATE INDEX IF NOT EXISTS receipts_of ON sealed_receipts (publication)",
 )
 
@@ -297,11 +300,13 @@ class Store:
         return int(row[0]) if row else 0
 
     def next_deliveries(self, after: int, since: int, topic: str | None, most: int) -> list[Pending]:
-        """Deliveries after a number, on one topic or on all, that nobody had taken by the take number ``since``."""
+        """Deliveries after a number that nobody had taken by the take number ``since``: all, or what may have a tag."""
         sql = "SELECT number, message, topic, hops, at FROM deliveries WHERE number > ? AND (NOT taken OR taken > ?)"
         given: tuple[object, ...] = (after, since)
         if topic is not None:
-            sql, given = f"{sql} AND topic = ?", (*given, topic)
+            part = f"SELECT * FROM ({sql} AND {{}} ORDER BY number LIMIT ?)"
+            sql = f"{part.format('topic = ?')} UNION ALL {part.format(_SEVERAL)}"
+            given = (*given, topic, most, *given, most)
         return [Pending._make(row) for row in self._rows(f"{sql} ORDER BY number LIMIT ?", *given, most)]
 
     def deliveries(self, above: int, below: int, most: int, newest: bool = False) -> list[tuple[Pending, bool]]:

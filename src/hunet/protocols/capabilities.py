@@ -9,6 +9,7 @@ method names are taken: a protocol that has a method ``settled`` is told when li
 | `PreparesLive` | `prepare_live` (of the class) | live nodes, before they start |
 | `Trains` | `phase` | simulations with a training phase |
 | `Settles` | `settled` | all drivers |
+| `MatchesContent` | `refuses` (of the class) | all drivers: without it a protocol gets plain tags only |
 | `OutOfBand` | `receive_out_of_band` | drivers whose protocol calls `send_out_of_band` |
 | `Checks` | `check` | live nodes, whose packets come from strangers |
 | `Surrenders` | `surrender` | simulations with storage, live nodes with quotas |
@@ -19,8 +20,7 @@ method names are taken: a protocol that has a method ``settled`` is told when li
 | `Repeats` | `is_silent`, `say_again` | simulations without loss |
 
 A class attribute ``exchanges_once = True`` says that what comes up while a contact lasts has to wait for the next one
-(:func:`exchanges_once`). ``weighs_terms = True`` says that it serves weighted subscriptions (``hunet.model.matching``)
-as well as plain topics; without it drivers refuse them (:func:`check_subscription`).
+(:func:`exchanges_once`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, runtime_checkable
 from typing import Protocol as StructuralType
 
-from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Topic, Workload, weighted_terms
+from hunet.model import (
+    ConfigurationError,
+    Interest,
+    Message,
+    MessageSet,
+    Node,
+    NodeSet,
+    Topic,
+    Workload,
+    canonical_topic,
+    parse_interest,
+)
+from hunet.model.interests import tags_of
 from hunet.protocols.contract import Control, Driver, Packet, Protocol
 
 __all__ = [
@@ -40,6 +52,7 @@ __all__ = [
     "Experiment",
     "Explains",
     "FindsCommunity",
+    "MatchesContent",
     "OutOfBand",
     "OutOfBandDriver",
     "Prepares",
@@ -50,7 +63,8 @@ __all__ = [
     "Surrenders",
     "Trains",
     "check_subscription",
-    "check_subscriptions",
+    "check_topic",
+    "check_workload",
     "exchanges_once",
 ]
 
@@ -122,6 +136,16 @@ class Settles(StructuralType):
 
     def settled(self, peer: Node, now: float) -> None:
         """Neither end has anything left to send on this link: once per contact, at the latest before it ends."""
+        ...
+
+
+@runtime_checkable
+class MatchesContent(StructuralType):
+    """Serves interests (``hunet.model.interests``), and messages with several tags or with attributes."""
+
+    @classmethod
+    def refuses(cls, interest: Interest) -> str:
+        """Why devices could not serve an interest, as a clause; empty if they can."""
         ...
 
 
@@ -245,23 +269,38 @@ def exchanges_once(kind: type[Protocol]) -> bool:
     return bool(getattr(kind, "exchanges_once", False))
 
 
-def check_subscription(kind: type[Protocol], topic: Topic) -> None:
-    """Refuse a subscription that is badly written, or that a protocol would ignore.
+def check_subscription(kind: type[Protocol], text: str) -> Topic:
+    """The canonical form of an interest; one that is badly written, or that a protocol could not serve, is refused.
 
-    >>> check_subscription(Protocol, "football")
+    >>> check_subscription(Protocol, " football ")
+    'football'
     >>> check_subscription(Protocol, "football^0.9")
     Traceback (most recent call last):
-    hunet.model.errors.ConfigurationError: Protocol matches topics by equality only, not 'football^0.9': ...
+    hunet.model.errors.ConfigurationError: Protocol cannot serve 'football^0.9': it knows only plain tags, ...
     """
-    terms = weighted_terms(topic)
-    if terms and not getattr(kind, "weighs_terms", False):
-        raise ConfigurationError(
-            f"{kind.__name__} matches topics by equality only, not '{topic}': subscribe to plain topics "
-            f"such as '{next(iter(terms))}', or choose a protocol that weighs terms, such as push or social-election"
-        )
+    interest = parse_interest(text)
+    if interest.tag is not None:
+        return interest.tag
+    reason = kind.refuses(interest) if issubclass(kind, MatchesContent) else _PLAIN
+    if reason:
+        raise ConfigurationError(f"{kind.__name__} cannot serve '{interest.text}': {reason}")
+    return interest.text
 
 
-def check_subscriptions(kind: type[Protocol], workload: Workload) -> None:
-    """Refuse a workload with a subscription that a protocol would ignore."""
+_PLAIN = "it knows only plain tags, such as football; push and social-election serve everything"
+
+
+def check_topic(kind: type[Protocol], text: str) -> Topic:
+    """The canonical form of a topic; one that is badly written, or whose messages a protocol would lose, is refused."""
+    topic = canonical_topic(text)
+    if not issubclass(kind, MatchesContent) and tags_of(topic) != (topic,):
+        raise ConfigurationError(f"{kind.__name__} cannot serve messages on '{topic}': {_PLAIN}")
+    return topic
+
+
+def check_workload(kind: type[Protocol], workload: Workload) -> None:
+    """Refuse a workload with a subscription or a message that a protocol would ignore."""
     for topic in dict.fromkeys(wanted.topic for wanted in workload.subscriptions):
         check_subscription(kind, topic)
+    for topic in dict.fromkeys(said.topic for said in workload.publications):
+        check_topic(kind, topic)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, members, without
+from hunet.model import Interest, Message, MessageSet, Node, Parameters, Topic, about, matches, members, without
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
@@ -74,6 +74,10 @@ class Carrier(Protocol):
         self.interests: dict[Node, tuple[Topic, ...]] = {}
         self._greeting: tuple[Control, ...] = ()
 
+    @classmethod
+    def refuses(cls, interest: Interest) -> str:  # noqa: ARG003
+        return ""
+
     # What a protocol decides --------------------------------------------------------------------------------------
 
     def greeting(self) -> tuple[Control, ...]:
@@ -107,7 +111,7 @@ class Carrier(Protocol):
         return messages
 
     def wanted(self, topics: Iterable[Topic]) -> MessageSet:
-        """Every message on one of these topics."""
+        """Every message that matches one of these subscriptions."""
         messages = 0
         for topic in topics:
             messages |= self.driver.messages.on_topic(topic)
@@ -180,7 +184,7 @@ class Carrier(Protocol):
         return lowest
 
     def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
-        return Demand(sum([1 << peer for peer, topics in self.interests.items() if message.topic in topics]))
+        return Demand(sum([1 << peer for peer, topics in self.interests.items() if matches(topics, message.topic)]))
 
     # The steps ----------------------------------------------------------------------------------------------------
 

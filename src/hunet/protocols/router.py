@@ -45,7 +45,6 @@ class Router(Carrier):
     """A carrier that may take again what it has dropped."""
 
     Parameters: ClassVar[type[Parameters]] = RouterParameters
-    weighs_terms: ClassVar[bool] = True
 
     @classmethod
     def prepare(cls, parameters: Any, experiment: Experiment) -> Any:

@@ -25,7 +25,18 @@ from heapq import heappop, heappush
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
-from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, ProtocolError, Topic, about, members
+from hunet.model import (
+    Catalogue,
+    DeviceCatalogue,
+    Message,
+    MessageSet,
+    Node,
+    ProtocolError,
+    Topic,
+    about,
+    canonical_interest,
+    members,
+)
 from hunet.model.parameters import Parameters
 from hunet.protocols.capabilities import (
     Counts,
@@ -331,7 +342,7 @@ class Engine:
         self.settle()
 
     def subscribe(self, node: Node, topic: Topic) -> None:
-        check_subscription(self.protocols[node].__class__, topic)
+        topic = check_subscription(self.protocols[node].__class__, topic)
         device = self.devices[node]
         device.topics.append(topic)
         if device.up:
@@ -339,6 +350,7 @@ class Engine:
             self.settle()
 
     def unsubscribe(self, node: Node, topic: Topic) -> None:
+        topic = canonical_interest(topic)
         device = self.devices[node]
         device.topics.remove(topic)
         if device.up:

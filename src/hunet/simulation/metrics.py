@@ -1,7 +1,7 @@
 """Metrics: from what a run left behind to the numbers that people compare.
 
 Everything is counted over (publication, interested subscriber) pairs. A node is *interested* in a publication if it
-was subscribed to its topic (or, with weights, to any of its terms) at some instant of the publication's life within
+was subscribed to an interest that it matches at some instant of the publication's life within
 the run; the publisher never is. A pair is *reachable* if some chain of contacts could have brought the message while
 the node was subscribed: the bound of ``hunet.simulation.bound``. All definitions stand in ``docs/results.md`` under
 the names used here.
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hunet.model import matching_score, weighted_terms
+from hunet.model import interest_of, matching_score
+from hunet.model.interests import tags_of
 from hunet.simulation.bound import earliest_arrivals
 from hunet.simulation.record import Record, columns
 
@@ -52,13 +53,17 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pair
     created = np.array([p.time for p in workload.publications])
     expires = np.array([np.inf if p.ttl is None else p.time + p.ttl for p in workload.publications])
     publisher = np.array([p.node for p in workload.publications], np.int64)
-    by_topic: dict[str, list[int]] = {}
+    by_tag: dict[str, list[int]] = {}
     for number, said in enumerate(workload.publications):
-        by_topic.setdefault(said.topic, []).append(number)
-    # One row per subscription interval and publication on its topic that it meets.
+        for tag in tags_of(said.topic):
+            by_tag.setdefault(tag, []).append(number)
+    matching: dict[str, Ints] = {}
+    # One row per subscription interval and publication that matches and that it meets.
     parts: list[tuple[Ints, Ints, Floats, Floats]] = []
     for wanted in workload.subscriptions:
-        said_on_topic = np.array(_matching(wanted.topic, by_topic), np.int64)
+        if wanted.topic not in matching:
+            matching[wanted.topic] = np.array(_matching(wanted.topic, by_tag, workload), np.int64)
+        said_on_topic = matching[wanted.topic]
         first = np.maximum(created[said_on_topic], wanted.start)
         last = np.minimum(np.minimum(expires[said_on_topic], wanted.end), end)
         met = (first <= last) & (publisher[said_on_topic] != wanted.node)
@@ -86,11 +91,12 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pair
     return Pairs(pairs // nodes, pairs % nodes, earliest)
 
 
-def _matching(subscription: str, by_topic: dict[str, list[int]]) -> list[int]:
+def _matching(interest: str, by_tag: dict[str, list[int]], workload: Workload) -> list[int]:
     """The publications that a subscription matches at all."""
-    if not weighted_terms(subscription):
-        return by_topic.get(subscription, [])
-    return [number for topic, said in by_topic.items() if matching_score(subscription, topic) for number in said]
+    tag = interest_of(interest).tag
+    if tag is not None:
+        return by_tag.get(tag, [])
+    return [number for number, said in enumerate(workload.publications) if matching_score(interest, said.topic)]
 
 
 def deliveries(record: Record, nodes: int) -> Deliveries:

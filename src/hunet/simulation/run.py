@@ -24,7 +24,7 @@ from hunet.model.parameters import named_paths
 from hunet.model.quantities import parse_size
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Protocol
-from hunet.protocols.capabilities import Experiment, Prepares, Surrenders, check_subscriptions
+from hunet.protocols.capabilities import Experiment, Prepares, Surrenders, check_workload
 from hunet.simulation.engine import Engine, Links
 from hunet.simulation.schedule import Crash, Schedule, play
 from hunet.simulation.summary import Outcome
@@ -85,7 +85,7 @@ def run(
         workload = make_workload(contacts, seed, **(workload or {}))
     _refuse_strangers(contacts, workload, crashes)
     kind = protocol_class(protocol) if isinstance(protocol, str) else protocol
-    check_subscriptions(kind, workload)
+    check_workload(kind, workload)
     links = links or Links()
     room = None if storage is None else parse_size("storage", storage)
     if room is not None and not issubclass(kind, Surrenders):

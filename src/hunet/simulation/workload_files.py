@@ -12,12 +12,13 @@ from hunet.model import (
     Publication,
     Subscription,
     Workload,
+    canonical_interest,
+    canonical_topic,
     did_you_mean,
-    weighted_terms,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from hunet.model import Contacts
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -> Workload:
     """A workload from two CSV files with a header line.
 
-    Publications: id, time, node, topic; optional: size (bytes) and ttl (seconds). Subscriptions: node, topic;
-    optional: from and until (seconds, both included). Nodes are named as in the contact table.
+    Publications: id, time, node, topic (tags and attributes); optional: size (bytes) and ttl (seconds). Subscriptions:
+    node, topic (an interest); optional: from and until (seconds, both included). Nodes are named as in the contacts.
     """
     number = {name: i for i, name in enumerate(contacts.names)}
 
@@ -50,17 +51,14 @@ def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -
         time = row.number("time")
         if not isfinite(time):
             raise row.error("time must be a finite number of seconds")
-        said.append(Publication(name, time, node(row), row.text("topic"), int(size), None if ttl == inf else ttl))
+        topic = row.canonical("topic", canonical_topic)
+        said.append(Publication(name, time, node(row), topic, int(size), None if ttl == inf else ttl))
     wanted = []
     for row in _rows(subscriptions, ("node", "topic"), ("from", "until")):
         start, end = row.number("from", -inf), row.number("until", inf)
         if end < start:
             raise row.error(f"the subscription ends ({end:g}) before it begins ({start:g})")
-        try:
-            weighted_terms(row.text("topic"))
-        except ConfigurationError as error:
-            raise row.error(str(error)) from None
-        wanted.append(Subscription(node(row), row.text("topic"), start, end))
+        wanted.append(Subscription(node(row), row.canonical("topic", canonical_interest), start, end))
     return Workload.of(said, wanted, {"publications": publications.name, "subscriptions": subscriptions.name})
 
 
@@ -78,6 +76,13 @@ class _Row:
         if not value:
             raise self.error(f"'{column}' is empty")
         return value
+
+    def canonical(self, column: str, form: Callable[[str], str]) -> str:
+        """A text of the language of interests."""
+        try:
+            return form(self.text(column))
+        except ConfigurationError as error:
+            raise self.error(str(error)) from None
 
     def number(self, column: str, default: float | None = None) -> float:
         value = self._values.get(column, "")

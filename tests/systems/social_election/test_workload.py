@@ -36,7 +36,7 @@ def test_subscribers_may_weigh_several_types(contacts: Contacts) -> None:
     assert {wanted.topic for wanted in work.subscriptions} == {
         "type0^1 type1^0.5",
         "type1^1 type2^0.5",
-        "type2^1 type0^0.5",
+        "type0^0.5 type2^1",
     }
 
 
@@ -44,7 +44,7 @@ def test_what_cannot_be_is_refused(contacts: Contacts) -> None:
     for given, problem in (
         ({"publishers": 101}, "101 publishers and 10 subscribers of a type, but only 100 nodes"),
         ({"types": 1, "weights": [1, 1]}, "weights has 2 values, but there are 1 types"),
-        ({"weights": [2]}, "weights are from 0 to 1"),
+        ({"weights": [2]}, "weights are above 0, and at most 1"),
     ):
         with pytest.raises(ConfigurationError, match=problem):
             make_workload(contacts, kind="types", **given)

@@ -22,7 +22,7 @@ def test_by_lot_nobody_is_handed_what_it_has() -> None:
     drawn = 0
     for _ in range(50):
         protocol._handovers.clear()
-        protocol.choose_carriers("x", have.bit | lack.bit)
+        protocol.choose_carriers(["x"], have.bit | lack.bit)
         assert not any(messages & have.bit for messages in protocol._handovers.values())
         drawn += len(protocol._handovers)
     assert 20 < drawn < 50  # two of three lots

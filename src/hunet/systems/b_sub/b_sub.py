@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, Parameters, PeerError, Topic, about, members, without
+from hunet.model import (
+    Interest,
+    Message,
+    MessageSet,
+    Node,
+    Parameters,
+    PeerError,
+    Topic,
+    about,
+    interest_of,
+    members,
+    without,
+)
+from hunet.model.keys import cover, keys_of
 from hunet.protocols.capabilities import Demand, Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Have
 from hunet.protocols.contract import Control, Data, Driver, Packet
@@ -148,8 +161,15 @@ class BSub(Carrier):
         if parameters.salt is None:
             parameters = msgspec.structs.replace(parameters, salt=experiment.seed)
         if parameters.exact and not parameters.tags:
-            parameters = msgspec.structs.replace(parameters, tags=experiment.topics)
+            keys = {key for topic in experiment.topics for key in keys_of(topic)}
+            parameters = msgspec.structs.replace(parameters, tags=tuple(sorted(keys)))
         return parameters
+
+    @classmethod
+    def refuses(cls, interest: Interest) -> str:
+        if cover(interest) is None:
+            return "filters hold what a message must have, and this asks for no tag, text or range: add one with 'and'"
+        return ""
 
     def __init__(self, node: Node, parameters: BSubParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
@@ -163,6 +183,8 @@ class BSub(Carrier):
         )
         self._unmarked = -inf if parameters.first_wins else 0.0
         """The mark of a message that was never relayed: what its first preference must exceed."""
+        self.keys: list[str] = []
+        """What stands in the genuine filter for the subscriptions."""
         self.genuine = self.relay = self.shape.empty()
         self._nothing = self.genuine.to_plain_wire()
         self.marks: dict[int, float] = {}
@@ -178,6 +200,7 @@ class BSub(Carrier):
         self.watch = Watch(driver, self.shape, parameters.tags) if parameters.exact else None
         self.genuine_wire = b""
         self._aged = self._next_decay = self._begun = 0.0
+        driver.messages.index_by(keys_of)
         self._tags = _lookup(self.shape, ())
         self._heard: dict[bytes, tuple[Evidence, list[Topic]]] = {}
         """For each genuine filter, as it came: the filter, and the tags that it matches."""
@@ -186,7 +209,7 @@ class BSub(Carrier):
 
     def greeting(self) -> tuple[Filters]:
         """What this device tells: its interests and those that it relays (section 4.3)."""
-        truth = self.watch.truth(self.topics) if self.watch else None
+        truth = self.watch.truth(self.keys) if self.watch else None
         return (self.told(self.genuine_wire, self.relay.counters, truth),)
 
     def told(self, genuine: bytes, relay: bytes, truth: Truth | None) -> Filters:
@@ -225,7 +248,8 @@ class BSub(Carrier):
                     messages ^= bit
                     number += first
                     if better > marks.get(number, unmarked):
-                        preferences[number] = better
+                        if not relayed & bit or better > preferences[number]:  # it may stand under several keys
+                            preferences[number] = better
                         relayed |= bit
         goes = direct | relayed
         return Plan(now, goes << first, direct << first, preferences) if goes else None
@@ -272,7 +296,7 @@ class BSub(Carrier):
             greeting = self._greeting = self.greeting()
             if self.watch:
                 warm = now >= self._begun + self.parameters.warm_up
-                self.watch.greeted(greeting[0], self.topics, peer, warm=warm)
+                self.watch.greeted(greeting[0], self.keys, peer, warm=warm)
         # Live devices that stay together begin a new contact in the instant in which the last one ends: it goes on.
         parted, self._parted = self._parted, None
         goes_on = parted is not None and parted[:2] == (peer, now)
@@ -340,7 +364,7 @@ class BSub(Carrier):
         if merged is not self.relay:
             self.relay, self._greeting = merged, ()
         if self.watch:
-            self.watch.learned(told, self.topics if suppress else ())
+            self.watch.learned(told, self.keys if suppress else ())
 
     def link_down(self, peer: Node, now: float) -> None:
         met = self.met.pop(peer, None)
@@ -357,7 +381,8 @@ class BSub(Carrier):
 
     def demand(self, message: Message, now: float) -> Demand:
         faded = self.relay.decay(cycles_between(self._aged, now, self.parameters.decay_cycle))
-        return Demand(strength=faded.value(message.topic))  # filters do not tell whose interests they hold
+        # Filters do not tell whose interests they hold.
+        return Demand(strength=max([faded.value(key) for key in keys_of(message.topic)]))
 
     def observations(self, now: float) -> dict[str, float]:
         self._age(now)
@@ -397,7 +422,8 @@ class BSub(Carrier):
             self.watch.aged(cycles)
 
     def _renew_genuine(self) -> None:
-        self.genuine = self.shape.of(sorted(self.topics))
+        self.keys = sorted({key for topic in self.topics for key in cover(interest_of(topic)) or ()})
+        self.genuine = self.shape.of(self.keys)
         self.genuine_wire, self._greeting = self.genuine.to_plain_wire(), ()
 
     # State ----------------------------------------------------------------------------------------------------------
@@ -421,7 +447,7 @@ class BSubP(BSub):
     """B-SUB with own and relayed interests mixed in one filter, for privacy (section 4.5)."""
 
     def greeting(self) -> tuple[Filters]:
-        truth = self.watch.truth(self.topics, mixed=True) if self.watch else None
+        truth = self.watch.truth(self.keys, mixed=True) if self.watch else None
         return (self.told(self._nothing, self.relay.a_merge(self.genuine).counters, truth),)
 
 

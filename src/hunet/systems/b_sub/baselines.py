@@ -39,7 +39,7 @@ class BSubPull(BSub):
     """Take what your filter matches from its publisher, once in a contact."""
 
     def greeting(self) -> tuple[Filters]:
-        truth = self.watch.truth(self.topics, relays=False) if self.watch else None
+        truth = self.watch.truth(self.keys, relays=False) if self.watch else None
         return (self.told(self.genuine_wire, self.shape.empty().counters, truth),)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002

@@ -11,12 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hunet.model import Node, members
+from hunet.model.keys import keys_of
 from hunet.systems.b_sub.filter import FilterShape
 from hunet.systems.b_sub.lookup import Lookup, lookup_of
 from hunet.systems.b_sub.packets import Filters, Forward, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hunet.model import MessageSet, Topic
     from hunet.protocols.contract import Driver
@@ -145,10 +146,10 @@ class Watch:
         """Count messages that went to a peer, and those that went by a filter's mistake, or although unasked for."""
         assert told.truth is not None
         for number in members(packet.messages):
-            tag, bit = self._driver.messages[number].topic, 1 << number
-            meant: Container[Topic] = told.truth.own if packet.direct & bit else told.truth.relayed
+            keys, bit = keys_of(self._driver.messages[number].topic), 1 << number
+            meant: Collection[Topic] = told.truth.own if packet.direct & bit else told.truth.relayed
             self.counts["forwards"] += 1
-            self.counts["false_forwards"] += bool(unasked & bit) or tag not in meant
+            self.counts["false_forwards"] += bool(unasked & bit) or not any(map(meant.__contains__, keys))
 
     def observations(self) -> dict[str, float]:
         """What was counted, and how things stand now."""

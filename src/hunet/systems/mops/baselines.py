@@ -25,6 +25,7 @@ from hunet.model import ConfigurationError, MessageSet, Node, Parameters, Topic,
 from hunet.protocols.carrier import BufferParameters, Interests, Seen
 from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.mops.contact_history import ContactHistory, Edges
+from hunet.systems.mops.interests import levels
 from hunet.systems.mops.weighted_carrier import WeightedCarrier, by_weight
 
 if TYPE_CHECKING:
@@ -66,9 +67,10 @@ class KNearest(WeightedCarrier):
 
     def weights(self) -> dict[Topic, float]:
         """How much this device wants each topic: for itself, and for its nearest."""
-        share = Counter(topic for topics in self.interests_of_nearest.values() for topic in topics)
-        wanted = sorted({*self.topics, *share})
-        return {topic: (topic in self.topics) + share[topic] / self.parameters.nearest for topic in wanted}
+        own, share = levels(sorted(self.topics)), Counter[Topic]()
+        for topics in self.interests_of_nearest.values():
+            share.update(levels(topics))
+        return {topic: own.get(topic, 0.0) + share[topic] / self.parameters.nearest for topic in sorted({*own, *share})}
 
     def gives(self, peer: Node, now: float) -> MessageSet:
         held = self.buffer.held(now)

@@ -4,15 +4,15 @@ F. Li and J. Wu, "MOPS", ICDCS 2009. A device knows the *lists* of its own commu
 broker makes three things of what it hears:
 
 =============  =====================================================================================================
-internal I     what its community wants: the sum of its closeness to those who want a topic (Eq. 2)
+internal I     what its community wants: the sum of its closeness to those who want a topic, times how much (Eq. 2)
 external E     what neighbouring communities want: of each community the largest internal weight that one of its
                brokers has told, times the closeness of the link to that broker; summed over communities (Eq. 3)
 relayed R      what other brokers of its community have told of theirs, times the closeness to them
 =============  =====================================================================================================
 
 ER takes of each community the larger of E and R (Eq. 4). In its own community a broker asks by α·S + β·E (Eq. 5), where
-S is 1 for its own interests; outside, by α·I + β·ER (Eq. 6). Since α is far larger than β, what its own people want
-comes first. (Section IV.B has S in the place of I in Eq. 6; then a broker would never collect for its community,
+S is the level of its own interests; outside, by α·I + β·ER (Eq. 6). Since α is far larger than β, what its own people
+want comes first. (Section IV.B has S in the place of I in Eq. 6; then a broker would never collect for its community,
 against the first rule of section IV.A.) Relayed lists are not used in the own community and are not relayed again.
 
 Where the paper contradicts itself, and what can be chosen:
@@ -36,7 +36,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 
-from hunet.model import Node, Topic
+from hunet.model import Node, Topic, matches
+from hunet.model.interests import terms_of
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.contract import Control
 from hunet.systems.mops.weighted_carrier import Wants, by_weight, weights_size
@@ -67,7 +68,7 @@ class InterestList(msgspec.Struct, frozen=True, gc=False):
     origin: Node
     made: float
     own: tuple[Topic, ...]
-    """Its own interests, of weight 1."""
+    """Its own interests; what they weigh is in them."""
     carried: tuple[Topic, ...] = ()
     """What it, a broker, collects for other communities."""
     anything: bool = False
@@ -198,8 +199,8 @@ class InterestBook:
         weights: Weights = {}
         for origin in sorted(self.lists):
             closeness = self._closeness(origin)
-            for topic in self.lists[origin].own if origin != self.node else sorted(self.own):
-                weights[topic] = weights.get(topic, 0.0) + closeness
+            for topic, level in levels(self.lists[origin].own if origin != self.node else sorted(self.own)).items():
+                weights[topic] = weights.get(topic, 0.0) + closeness * level
         return weights
 
     def external_of(self, community: Node) -> Weights:
@@ -245,9 +246,9 @@ class InterestBook:
 
     def asks_for(self, one: InterestList, topic: Topic) -> bool:
         """Whether somebody of the community, by its list, wants a topic or takes it by its default weight."""
-        if topic in one.own or topic in one.carried:
+        if matches(one.own, topic) or matches(one.carried, topic):
             return True
-        return one.anything and not (self._known_only and topic in self._once("asked here", self._asked_here))
+        return one.anything and not (self._known_only and matches(self._once("asked here", self._asked_here), topic))
 
     def _asked_here(self) -> set[Topic]:
         """What anybody of the community wants or collects."""
@@ -256,7 +257,7 @@ class InterestBook:
     # What goes out --------------------------------------------------------------------------------------------------
 
     def for_itself(self) -> Wants:
-        """The list of somebody who collects for nobody else: weight 1 for its own interests."""
+        """The list of somebody who collects for nobody else: its own interests, by their levels."""
         return self._once("S", lambda: by_weight(self._self()))
 
     def for_itself_and_anybody(self) -> Wants:
@@ -288,7 +289,7 @@ class InterestBook:
         return community, self._once_for("relay", community, lambda one: tuple(sorted(self.external_of(one).items())))
 
     def _self(self) -> Weights:
-        return dict.fromkeys(self.own, 1.0)
+        return levels(sorted(self.own))
 
     @property
     def _home(self) -> Node:
@@ -327,6 +328,19 @@ class InterestBook:
         for community in communities:
             for name in _FOLLOWS_FOR_ONE[changed]:
                 self._made_for.get(name, {}).pop(community, None)
+
+
+def levels(interests: Iterable[Topic]) -> Weights:
+    """What they ask for, and how much of it: {(X, w)} of section II.C; what weighs several terms, term by term.
+
+    >>> levels(["arts", "goals^0.4 sports^0.7", "sports^0.2"])
+    {'arts': 1.0, 'goals': 0.4, 'sports': 0.7}
+    """
+    found: Weights = {}
+    for interest in interests:
+        for term, weight in terms_of(interest):
+            found[term] = max(weight, found.get(term, 0.0))
+    return found
 
 
 def _best(rows: Iterable[tuple[float, _Told]]) -> Weights:

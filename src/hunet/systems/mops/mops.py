@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from hunet.model import ConfigurationError, Message, MessageSet, Node, NodeSet, Parameters, Topic, members, without
+from hunet.model import (
+    ConfigurationError,
+    Message,
+    MessageSet,
+    Node,
+    NodeSet,
+    Parameters,
+    Topic,
+    matches,
+    members,
+    without,
+)
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
@@ -373,9 +384,11 @@ class Mops(WeightedCarrier):
     def demand(self, message: Message, now: float) -> Demand:
         devices = super().demand(message, now).devices
         for one in self.book.lists.values():
-            if one.origin != self.node and message.topic in one.own:
+            if one.origin != self.node and matches(one.own, message.topic):
                 devices |= 1 << one.origin
-        return Demand(devices, self.book.external_or_relayed().get(message.topic, 0.0))
+        asked = self.book.external_or_relayed()
+        strength = max([weight for topic, weight in asked.items() if matches((topic,), message.topic)], default=0.0)
+        return Demand(devices, strength)
 
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
         """Sums over devices: list forwardings (Fig. 10), the structure, and what decides closeness (section III.A)."""

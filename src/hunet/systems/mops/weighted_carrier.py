@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Topic, without
+from hunet.model import Message, MessageSet, Node, Topic, matches, without
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, text_size
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Carrier, Seen
@@ -126,8 +126,8 @@ class WeightedCarrier(Carrier):
         self._near.pop(peer, None)
 
     def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
-        asked = [(peer, dict(wants.weights).get(message.topic, 0.0)) for peer, wants in self.wants.items()]
-        return Demand(sum([1 << peer for peer, weight in asked if weight > 0]))
+        asked = [(peer, [topic for topic, weight in wants.weights if weight]) for peer, wants in self.wants.items()]
+        return Demand(sum([1 << peer for peer, topics in asked if matches(topics, message.topic)]))
 
     # The steps ------------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class WeightedCarrier(Carrier):
                 tier = 0
                 if chosen.bit_count() >= room:
                     return chosen
-            hits = left & by_topic.get(topic, 0)
+            hits = left & (by_topic[topic] if topic in by_topic else self.driver.messages.on_topic(topic) >> first)
             if hits:
                 left ^= hits
                 tier |= hits
@@ -171,10 +171,10 @@ class WeightedCarrier(Carrier):
         wants = self.wants.get(peer)
         if wants is None or not wants.default:
             return 0
-        first, by_topic = self.driver.messages.alive(now)
+        first, _ = self.driver.messages.alive(now)
         left = self._lacking(peer, now, first)
         for topic, _ in wants.weights if left else ():
-            left = without(left, by_topic.get(topic, 0))
+            left = without(left, self.driver.messages.on_topic(topic) >> first)
         return self._soonest(left, first, room)
 
     def _lacking(self, peer: Node, now: float, first: int) -> MessageSet:

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from hunet.model import Topic, matching_score, weighted_terms
+from hunet.model import Topic, interest_of, matching_score
+from hunet.model.interests import tags_of
 
 Matches = tuple[tuple[float, float], ...]
 """For a message, each subscription that it matches: the score, and when the subscription was registered."""
@@ -29,7 +30,7 @@ YOUNGEST = 1.0
 class SubscriptionTable:
     """Subscriptions and when each was registered last."""
 
-    __slots__ = ("_matches", "_weighted", "times")
+    __slots__ = ("_matches", "_others", "times")
 
     saved: ClassVar[dict[str, Any]] = {
         "times": dict[Topic, float],
@@ -38,8 +39,8 @@ class SubscriptionTable:
     def __init__(self, times: dict[Topic, float] | None = None) -> None:
         self.times: dict[Topic, float] = times or {}
         """Never changed in place: who is told the table, or keeps it, shares this very dictionary."""
-        self._weighted: list[Topic] | None = None
-        """The subscriptions that weigh terms, once somebody has asked for matches."""
+        self._others: list[Topic] | None = None
+        """The subscriptions that are more than a tag, once somebody has asked for matches."""
         self._matches: dict[Topic, Matches] = {}
 
     def refresh(self, told: dict[Topic, float]) -> None:
@@ -60,26 +61,23 @@ class SubscriptionTable:
 
     def _replace(self, times: dict[Topic, float]) -> None:
         self.times = times
-        if self._weighted is not None:
-            self._weighted, self._matches = None, {}
+        if self._others is not None:
+            self._others, self._matches = None, {}
 
     def matches(self, topic: Topic) -> Matches:
-        """The subscriptions that messages of this topic match."""
-        if self._weighted is None:
-            self._weighted = [wanted for wanted in self.times if weighted_terms(wanted)]
-        if not self._weighted:  # a plain subscription matches its own topic, fully
-            registered = self.times.get(topic)
-            return () if registered is None else ((1.0, registered),)
+        """The subscriptions that messages of this topic match, in the order of their tags."""
         found = self._matches.get(topic)
         if found is None:
-            plain = [topic] if topic in self.times else []
-            scored = [(matching_score(wanted, topic), self.times[wanted]) for wanted in (*plain, *self._weighted)]
+            if self._others is None:
+                self._others = [wanted for wanted in self.times if interest_of(wanted).tag is None]
+            asked = [tag for tag in tags_of(topic) if tag in self.times]
+            scored = [(matching_score(wanted, topic), self.times[wanted]) for wanted in (*asked, *self._others)]
             found = self._matches[topic] = tuple([match for match in scored if match[0]])
         return found
 
     def restored(self) -> None:
         """After a restart."""
-        self._weighted, self._matches = None, {}
+        self._others, self._matches = None, {}
 
 
 def utility(matches: Matches, created: float, now: float) -> float:

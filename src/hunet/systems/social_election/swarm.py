@@ -34,7 +34,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, Parameters, Topic, about, matching_score, members, set_of, without
+from hunet.model import (
+    Interest,
+    Message,
+    MessageSet,
+    Node,
+    Parameters,
+    Topic,
+    about,
+    matches,
+    matching_score,
+    members,
+    set_of,
+    without,
+)
 from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Have, Seen
@@ -210,7 +223,6 @@ class BrokerSwarm(Protocol):
 
     Parameters: ClassVar[type[Parameters]] = SwarmParameters
     exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
-    weighs_terms: ClassVar[bool] = True
 
     saved: ClassVar[dict[str, Any]] = {
         "role": Role,
@@ -228,6 +240,10 @@ class BrokerSwarm(Protocol):
         "_score": float,
         "_brokered": int,
     }
+
+    @classmethod
+    def refuses(cls, interest: Interest) -> str:  # noqa: ARG003
+        return ""
 
     @classmethod
     def prepare_live(cls, parameters: Any, storage: int) -> Any:  # noqa: ARG003
@@ -426,17 +442,15 @@ class BrokerSwarm(Protocol):
         key = (message.topic, own)
         if key in link.offers:
             return link.offers[key]
-        offer, matches = None, link.table.matches(message.topic)
+        offer, worth = None, link.table.matches(message.topic)
         if self.role == USER and link.role == BROKER:
-            offer = Offer(_PASS_ON if own else _LEFT_OVER, matches, custody=True)
-        elif (self.role == BROKER or self._direct) and any(
-            matching_score(wanted, message.topic) for wanted in link.topics
-        ):
-            offer = Offer(_DELIVER, matches)
+            offer = Offer(_PASS_ON if own else _LEFT_OVER, worth, custody=True)
+        elif (self.role == BROKER or self._direct) and matches(link.topics, message.topic):
+            offer = Offer(_DELIVER, worth)
         elif self.role == link.role == BROKER:
             climbing = self.parameters.replication == "delegation"
-            if matches or not climbing:
-                offer = Offer(_PASS_ON, matches, climbing=climbing)
+            if worth or not climbing:
+                offer = Offer(_PASS_ON, worth, climbing=climbing)
         link.offers[key] = offer
         return offer
 
@@ -564,7 +578,7 @@ class BrokerSwarm(Protocol):
         return self._duty + settled, self._terms + (settled > 0)
 
     def demand(self, message: Message, now: float) -> Demand:
-        near = sum([1 << peer for peer, link in self.links.items() if message.topic in link.topics])
+        near = sum([1 << peer for peer, link in self.links.items() if matches(link.topics, message.topic)])
         return Demand(near, utility(self.table.matches(message.topic), message.created, now))
 
     def observations(self, now: float) -> dict[str, float]:

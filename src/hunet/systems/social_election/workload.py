@@ -39,8 +39,8 @@ class TypeWorkload(Parameters, frozen=True):
     def __post_init__(self) -> None:
         if len(self.weights) > self.types:
             raise ValueError(f"weights has {len(self.weights)} values, but there are {self.types} types")
-        if not all(0 <= weight <= 1 for weight in self.weights):
-            raise ValueError("weights are from 0 to 1")
+        if not all(0 < weight <= 1 for weight in self.weights):
+            raise ValueError("weights are above 0, and at most 1")
 
 
 def draw_types(contacts: Contacts, chosen: TypeWorkload, seed: int) -> Drawn:

@@ -20,7 +20,7 @@ class SocialCastRandom(SocialCast):
     def may_move(self, peer: Node) -> bool:
         return without(self.held, self.has[peer]) != 0  # lots are drawn at every tick
 
-    def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:  # noqa: ARG002
+    def choose_carriers(self, topics: list[Topic], mine: MessageSet) -> None:  # noqa: ARG002
         peers = list(self.rows)
         for number in reversed(members(mine)):
             drawn = int(self.rng.random() * (len(peers) + 1))

@@ -9,7 +9,19 @@ from collections import Counter, deque
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
-from hunet.model import Message, MessageSet, Node, Parameters, PerMessage, Topic, members, without
+from hunet.model import (
+    Interest,
+    Message,
+    MessageSet,
+    Node,
+    Parameters,
+    PerMessage,
+    Topic,
+    matches,
+    members,
+    without,
+)
+from hunet.model.interests import tags_of
 from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
@@ -120,6 +132,10 @@ class SocialCast(Protocol):
         self._movers: list[Node] = []
         """Neighbours that may get something."""
 
+    @classmethod
+    def refuses(cls, interest: Interest) -> str:  # noqa: ARG003
+        return ""
+
     # Events -------------------------------------------------------------------------------------------------------
 
     def start(self, now: float) -> None:
@@ -164,7 +180,7 @@ class SocialCast(Protocol):
 
     def publish(self, message: Message, now: float) -> None:
         self._wake(now)
-        self.forecasts.learn(message.topic)
+        self._learn(message)
         self.delivered |= message.bit
         self._remember(message.number)
         for _ in range(self.parameters.copies):
@@ -270,8 +286,9 @@ class SocialCast(Protocol):
 
     def demand(self, message: Message, now: float) -> Demand:
         self._catch_up(now)
-        near = sum([1 << peer for peer, row in self.rows.items() if message.topic in row.interests])
-        return Demand(near, self.utilities.get(message.topic, 0.0))
+        near = sum([1 << peer for peer, row in self.rows.items() if matches(row.interests, message.topic)])
+        asked = [utility for topic, utility in self.utilities.items() if matches((topic,), message.topic)]
+        return Demand(near, max(asked, default=0.0))
 
     # Steps --------------------------------------------------------------------------------------------------------
 
@@ -322,9 +339,9 @@ class SocialCast(Protocol):
         known = self._idle.get(peer)
         if known and known[0] is row and known[1] is self._near and known[2] == held and known[3] == has:
             return False
-        by_topic, weight, levels = self.driver.messages.by_topic, self.forecasts.weight, self.forecasts.levels
+        on_topic, weight, levels = self.driver.messages.on_topic, self.forecasts.weight, self.forecasts.levels
         for topic in row.interests:
-            if lacks & by_topic.get(topic, 0):
+            if lacks & on_topic(topic):
                 return True
         own, theirs, least = self._near or (), row.near, self.parameters.hysteresis - _MARGIN
         highest = row.common + weight
@@ -332,7 +349,7 @@ class SocialCast(Protocol):
             more = (highest if topic in theirs else utility) - least
             if more <= 0 or (topic in own and more <= weight * levels.get(topic, 0.0)):
                 continue
-            if lacks & by_topic.get(topic, 0):
+            if lacks & on_topic(topic):
                 return True
         self._idle[peer] = row, self._near, held, has
         return False
@@ -369,7 +386,7 @@ class SocialCast(Protocol):
     def _plan(self) -> None:
         """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
         self._deliveries, self._handovers = {}, {}
-        movable, by_topic = 0, self.driver.messages.by_topic
+        movable, on_topic = 0, self.driver.messages.on_topic
         self._movers = movers = []
         repeating = cast("RepeatingDriver", self.driver) if self._repeats() else None
         for peer, has in self.has.items():
@@ -386,14 +403,12 @@ class SocialCast(Protocol):
             movers.append(peer)
         if not movers:  # mostly everybody near has everything: the buffer need not be looked through
             return
-        for topic in self.forecasts.topics:
-            mine = movable & by_topic.get(topic, 0)
-            if mine:
-                self.choose_carriers(topic, mine)
+        for topics, mine in self._by_interests(movable):
+            self.choose_carriers(topics, mine)
         for peer in movers:
             wanted = 0
             for topic in self.rows[peer].interests:
-                wanted |= by_topic.get(topic, 0)
+                wanted |= on_topic(topic)
             wanted &= movable & ~self.has[peer] & ~self._handovers.get(peer, 0)
             if wanted:
                 self._deliveries[peer] = wanted
@@ -406,13 +421,35 @@ class SocialCast(Protocol):
             if handed & served:
                 self.driver.wake(peer)
 
-    def choose_carriers(self, topic: Topic, mine: MessageSet) -> None:
-        """The neighbour of the highest utility for the topic, if it exceeds ours by more than ε; ties: smallest id.
+    def _by_interests(self, messages: MessageSet) -> list[tuple[list[Topic], MessageSet]]:
+        """Messages by the interests that they match, of those that this device forecasts."""
+        on_topic, left = self.driver.messages.on_topic, messages
+        groups: list[tuple[list[Topic], MessageSet]] = []
+        for topic in self.forecasts.topics:
+            hits = messages & on_topic(topic)
+            if not hits:
+                continue
+            fresh = hits & left
+            if fresh != hits:  # some match interests that came before, too
+                groups = [
+                    part
+                    for topics, group in groups
+                    for part in ((topics, without(group, hits)), ([*topics, topic], group & hits))
+                    if part[1]
+                ]
+            if fresh:
+                left ^= fresh
+                groups.append(([topic], fresh))
+        return [*groups, ([], left)] if left else groups
 
-        ``mine`` are the messages on it that are held here and that some neighbour has not received.
+    def choose_carriers(self, topics: list[Topic], mine: MessageSet) -> None:
+        """The neighbour of the highest utility, if it exceeds ours by more than ε; ties: smallest id.
+
+        ``mine`` are messages that are held here and that some neighbour has not received. The utility of a message is
+        the highest for an interest that it matches: ``topics``.
         """
-        level = self.utilities.get(topic, 0.0) + self.parameters.hysteresis
-        told = [(row.utilities.get(topic, 0.0), peer) for peer, row in self.rows.items()]
+        level = self._highest(self.utilities, topics) + self.parameters.hysteresis
+        told = [(self._highest(row.utilities, topics), peer) for peer, row in self.rows.items()]
         better = [(-utility, peer) for utility, peer in told if utility > level]
         for _, peer in sorted(better) if len(better) > 1 else better:
             taken = mine & ~self.has[peer]
@@ -420,11 +457,21 @@ class SocialCast(Protocol):
                 self._handovers[peer] = self._handovers.get(peer, 0) | taken
                 mine ^= taken
 
+    def _highest(self, utilities: dict[Topic, float], topics: list[Topic]) -> float:
+        if len(topics) == 1:
+            return utilities.get(topics[0], 0.0)
+        return max([utilities.get(topic, 0.0) for topic in topics], default=0.0)
+
+    def _learn(self, message: Message) -> None:
+        """Somebody may want a tag of this message; what is asked of attributes is learnt from those who ask."""
+        for tag in tags_of(message.topic):
+            self.forecasts.learn(tag)
+
     def _take(self, number: int, hops: int, replica: bool) -> None:
         message = self.driver.messages[number]
-        self.forecasts.learn(message.topic)
+        self._learn(message)
         self._remember(number)
-        if message.topic in self.topics:
+        if matches(self.topics, message.topic):
             self._deliver(number, hops)
         limit = self.parameters.max_hops
         if replica and (limit is None or hops < limit):

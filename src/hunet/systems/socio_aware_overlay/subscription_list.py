@@ -1,7 +1,7 @@
 """A subscription list: who wants what, pieced together from what passes by word of mouth.
 
-A record says that somebody wants a topic, or no longer does, and since when. Of two records of the same person and
-topic the newer counts, whichever comes first; at one instant, the one that takes back. So lists can be merged in any
+A record says that somebody has an interest, or no longer does, and since when. Of two records of the same person and
+interest the newer counts, whichever comes first; at one instant, the one that takes back. So lists can be merged in any
 order, any number of times, and end up the same (Socio-Aware Overlay, section 5.2: subscriptions and unsubscriptions
 travel by gossip towards the broker).
 """
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hunet.model import Node, NodeSet, Topic
+from hunet.model import Node, NodeSet, Topic, interest_of, matching_score
+from hunet.model.interests import tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Record = tuple[Node, Topic, bool, float]
-"""Subscriber, topic, whether it wants it (or no longer does), since when."""
+"""Subscriber, interest, whether it has it (or no longer does), since when."""
 
 
 class SubscriptionList:
@@ -39,6 +40,8 @@ class SubscriptionList:
     def __init__(self) -> None:
         self._records: dict[tuple[Node, Topic], Record] = {}
         self._subscribers: dict[Topic, NodeSet] = {}
+        self._others: list[Topic] | None = None
+        """The interests that are more than a tag, once somebody has asked for subscribers."""
         self._all: tuple[Record, ...] | None = None
         self._judged: set[Record] = set()
         """Every record ever heard."""
@@ -60,12 +63,20 @@ class SubscriptionList:
                 self._subscribers[topic] = others | wanted << node
                 news.append(record)
         if news:
-            self._all = None
+            self._all = self._others = None
         return news
 
     def subscribers(self, topic: Topic) -> NodeSet:
-        """Those who want a topic."""
-        return self._subscribers.get(topic, 0)
+        """Those who want messages of a topic."""
+        if self._others is None:
+            self._others = [wanted for wanted in self._subscribers if interest_of(wanted).tag is None]
+        found = 0
+        for tag in tags_of(topic):
+            found |= self._subscribers.get(tag, 0)
+        for wanted in self._others:
+            if matching_score(wanted, topic):
+                found |= self._subscribers[wanted]
+        return found
 
     def records(self) -> tuple[Record, ...]:
         """Everything that is known, in a fixed order."""
