@@ -136,16 +136,16 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
             served(bob) as (api, ask),
         ):
             _, document = await ask("GET", "/openapi.json")
-            messages = bob.subscribe("news/<world>")
-            said = await ann.publish("news/<world>", "hello")
+            messages = bob.subscribe("news/[world]")
+            said = await ann.publish("news/[world]", "hello")
             delivers = protocol not in ("socio-aware-overlay", "social-election")  # there messages wait for brokers
             if delivers:
                 await anext(messages)
             else:
                 await until(lambda: bool(bob.peers()))
-                await bob.publish("news/<world>", "hello")
+                await bob.publish("news/[world]", "hello")
             messages.close()
-            words = {"number": "1", "id": said.id, "topic": "news%2F%3Cworld%3E", "group": "the%20choir"}
+            words = {"number": "1", "id": said.id, "topic": "news%2F%5Bworld%5D", "group": "the%20choir"}
             choir = Group.new("the choir")
             ann.join(choir)
             bob.join(choir)
@@ -156,7 +156,7 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                 "/conversations/{device}": {"text": "hello"},
                 "/groups": {"invitation": choir.invitation},
                 "/bundles": {"base64": b64encode(bundle_of(said).to_bytes()).decode()},
-                "/deliveries/next": {"topic": "news/<world>", "wait": 0},
+                "/deliveries/next": {"topic": "news/[world]", "wait": 0},
             }
             schemas = document["components"]["schemas"]
             asked = set()
