@@ -29,7 +29,8 @@ class Process:
     """A node that runs by the command, with its page."""
 
     def __init__(self, *words: object) -> None:
-        command = [sys.executable, "-c", "from hunet.cli import main; main()", "node", "--no-beacons", *map(str, words)]
+        command = [sys.executable, "-c", "from hunet.model import Content
+from hunet.cli import main; main()", "node", "--no-beacons", *map(str, words)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         assert self.process.stderr is not None
         first, second = self.process.stderr.readline().split(), self.process.stderr.readline().split()
@@ -232,7 +233,7 @@ def test_people_write_to_each_other_and_compare_keys(
 
 def test_what_strangers_write_stays_text(browser: Chrome, pages: tuple[Process, Process, str, str]) -> None:
     ann, bob, _, _ = pages
-    topic = HOSTILE.replace("\u202e", "")
+    topic = Content((HOSTILE.replace("\u202e", ""),)).text  # a tag in quotation marks
     bob.ask("PUT", f"names/{ann.device}", {"name": topic[:60]})
     follow(browser, topic)
     ann.ask("PUT", f"subscriptions/{quote(topic, safe='')}")
