@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from hunet.model import Content
 from tests.browser import colours, complaints, open_page
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ class Process:
     """A node that runs by the command, with its page."""
 
     def __init__(self, *words: object) -> None:
-        command = [sys.executable, "-c", "from hunet.model import Content
-from hunet.cli import main; main()", "node", "--no-beacons", *map(str, words)]
+        command = [sys.executable, "-c", "from hunet.cli import main; main()", "node", "--no-beacons", *map(str, words)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         assert self.process.stderr is not None
         first, second = self.process.stderr.readline().split(), self.process.stderr.readline().split()
