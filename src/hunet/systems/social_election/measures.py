@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
+from hunet.model.run_files import read_runs
 from hunet.report.broker_duty import BrokerDuty
 from hunet.report.runs import Figure, Row, axes_of, tables_of
 
@@ -33,6 +35,34 @@ def brokers(row: Row) -> float:
 def carriers(row: Row) -> float:
     """How many brokers took a message, on average."""
     return float(row["observed"]["brokered"] / row["created"])
+
+
+def common_delay(row: Row) -> float | None:
+    """The mean delay (s) of what the other protocol, too, delivered to the same people: they deliver different ones."""
+    try:
+        keys = _beside(row["folder"])[json.dumps(place(row), sort_keys=True), row["seed"]]
+        ours, theirs = (_delays(row["folder"] / "tables" / key) for key in (row["key"], *keys - {row["key"]}))
+    except (FileNotFoundError, KeyError, ValueError):  # a study that keeps no tables, or has one protocol
+        return None
+    return mean(ours[pair] for pair in ours.keys() & theirs.keys())
+
+
+@lru_cache(maxsize=4)
+def _beside(folder: Path) -> dict[tuple[str, int], set[str]]:
+    """The runs of a study by where they stand and by seed: of both protocols."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for row in read_runs(folder):
+        found.setdefault((json.dumps(place(row), sort_keys=True), row["seed"]), set()).add(row["key"])
+    return found
+
+
+@lru_cache(maxsize=2)
+def _delays(tables: Path) -> dict[tuple[str, str], float]:
+    """The delay of every delivery, by message and receiver."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(tables / "deliveries.parquet", columns=["publication", "node", "delay"]).to_pydict()
+    return dict(zip(zip(rows["publication"], rows["node"], strict=True), rows["delay"], strict=True))
 
 
 def duty(measure: Callable[[BrokerDuty], float | None]) -> Figure:
@@ -86,6 +116,7 @@ def _level(roles: BrokerDuty) -> float:
 
 FIGURES: dict[str, Figure] = {
     "matched_throughput": throughput,
+    "common_delay": common_delay,
     "broker_count": brokers,
     "brokers_per_message": carriers,
     "serving_below_half": _below_half,
@@ -95,4 +126,4 @@ FIGURES: dict[str, Figure] = {
     "broker_changes_per_second": _restlessness,
     "broker_level": _level,
 }
-"""Fig. 1, 2a, section V.C, Fig. 2c, 2d, section V.D and Fig. 3, as columns of summaries, reports and claims."""
+"""Fig. 1, section V.A, Fig. 2a, section V.C, Fig. 2c, 2d, section V.D and Fig. 3: columns of summaries and claims."""

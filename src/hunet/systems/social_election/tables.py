@@ -5,7 +5,7 @@ from __future__ import annotations
 from hunet.model.intervals import Interval
 from hunet.report.claims import percent, table
 from hunet.report.runs import Metric, Row, Runs
-from hunet.systems.social_election.measures import ELECTION, RANDOM, brokers, throughput
+from hunet.systems.social_election.measures import ELECTION, RANDOM, brokers
 
 
 def _margin(runs: Runs, metric: Metric) -> Interval:
@@ -14,19 +14,39 @@ def _margin(runs: Runs, metric: Metric) -> Interval:
     return Interval.of(one / two - 1 for one, two in zip(ours, theirs, strict=True) if two)
 
 
-def choices_table(runs: Runs) -> str:
-    points: dict[tuple[str, str, str], list[Row]] = {}
+def margins_table(runs: Runs) -> str:
+    """Fig. 1 point by point."""
+    points: dict[tuple[str, ...], list[Row]] = {}
     for row in runs.rows:
         place = row["place"]
-        weights = ", ".join(map(str, place["weights"])) or "one type"
-        chosen = (str(place["publishers"]), "yes" if place["direct_delivery"] else "no", weights)
-        points.setdefault(chosen, []).append(row)
+        points.setdefault((place["world"], place["replication"], f"{place['speed_max']:g}"), []).append(row)
+    return table(
+        "world | replication | maximum speed (m/s) | social election | Random | margin", _beside_random(points)
+    )
+
+
+def _beside_random(points: dict[tuple[str, ...], list[Row]]) -> list[list[str]]:
+    """A row for each point: matched throughput of both, and the margin."""
     rows = []
     for chosen, part in points.items():
         here = Runs(part)
-        cells = [here.at(throughput, protocol).text(0) for protocol in (ELECTION, RANDOM)]
-        rows.append([*chosen, *cells, percent(_margin(here, throughput), 1)])
-    return table("publishers of a type | users deliver to users | weights | social election | Random | margin", rows)
+        cells = [here.at("matched_throughput", protocol).text(0) for protocol in (ELECTION, RANDOM)]
+        rows.append([*chosen, *cells, percent(_margin(here, "matched_throughput"), 1)])
+    return rows
+
+
+def choices_table(runs: Runs) -> str:
+    """What the throughput depends on where the paper leaves a choice."""
+    points: dict[tuple[str, ...], list[Row]] = {}
+    for row in runs.rows:
+        place = row["place"]
+        weights = ", ".join(map(str, place["weights"])) or "one type"
+        direct = "yes" if place["direct_delivery"] else "no"
+        points.setdefault((str(place["publishers"]), place["replication"], direct, weights), []).append(row)
+    return table(
+        "publishers of a type | replication | users deliver to users | weights | social election | Random | margin",
+        _beside_random(points),
+    )
 
 
 def traces_table(runs: Runs) -> str:
