@@ -151,13 +151,17 @@ def _lives(rate: float, tries: int = 4000) -> list[float]:
     shape = FilterShape(counters=8, hashes=1, ceiling=255)
     one = shape.of(["x"])
     for _ in range(tries):
-        ours, now, renewed = one, 0.0, rng.expovariate(rate) if rate else float("inf")
-        while "x" in ours:
-            now += 0.5  # half a cycle, so that the clock's ticks fall in the middle of steps
-            while renewed < now:
+        ours, tick = one, 1
+        first = rng.random()  # it comes at any phase of the clock
+        renewed = first + rng.expovariate(rate) if rate else float("inf")
+        while True:
+            while renewed < tick:
                 ours, renewed = ours.a_merge(one), renewed + rng.expovariate(rate)
-            ours = ours.decay(int(now) - int(now - 0.5))
-        lives.append(now)
+            ours = ours.decay(1)
+            if "x" not in ours:
+                break
+            tick += 1
+        lives.append(tick - first)
     return lives
 
 

@@ -34,7 +34,7 @@ RAW = {
 }
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "push": ("push", {}),
-    "b-sub": ("b-sub", {}),
+    "b-sub": ("b-sub", {"decay_cycle": 256.0}),
     "mops": ("mops", {}),
     "social-election": ("social-election", {}),
     "socialcast, T = 20 s": ("socialcast", {}),

@@ -61,7 +61,7 @@ def test_settings_of_the_demo_follow_from_the_crowd() -> None:
     assert scales.pace == pytest.approx(600 * 12 / (2 * len(crowd)))
     slow, quick = demo_parameters(scales._replace(within=30000.0, pace=900.0)), demo_parameters(scales)
     assert slow["b-sub"]["decay_cycle"] == 100 * quick["b-sub"]["decay_cycle"]
-    assert slow["b-sub-p"]["decay_cycle"] == 900
+    assert "b-sub-p" not in slow  # each device finds its own decay cycle
     assert slow["social-election"] == {"replication": "naive"}  # each device finds its own window
     assert demo_parameters(scales._replace(span=8 * 3600.0))["socio-aware-overlay"] == {"threshold": 3600}
     for protocol, parameters in quick.items():
@@ -84,7 +84,7 @@ def test_every_system_shows_what_it_is_for() -> None:
     assert ratio["push"] == found["push"]["reachable_ratio"]
     assert ratio["b-sub"] > 0.75
     assert packets["b-sub"] < packets["push"] / 3
-    assert ratio["b-sub-p"] > 0.75
+    assert ratio["b-sub-p"] > 0.9
     assert ratio["mops"] > 0.99
     assert packets["mops"] < 0.75 * packets["push"]
     assert ratio["social-election"] > ratio["random-broker"] + 0.1

@@ -107,6 +107,8 @@ def test_what_is_read_is_what_was_written(kind: str, data: st.DataObject) -> Non
 def test_the_size_of_a_packet_is_what_is_sent(kind: str, data: st.DataObject) -> None:
     packet: Any = data.draw(packets(CONTROL[kind]))
     assert packet.size == len(written(packet))
+    by_its_fields = Control.seen_bytes.fget(packet)  # type: ignore[attr-defined]
+    assert packet.seen_bytes == by_its_fields < packet.size
 
 
 @pytest.mark.parametrize("kind", KINDS)

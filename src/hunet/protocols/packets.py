@@ -28,6 +28,12 @@ class Control(Packet, frozen=True, gc=False):
         """Bytes as they are sent; ``forms`` says what is counted. Where it is asked often, a class has its formula."""
         return layout_of(type(self)).size(self)
 
+    @property
+    def seen_bytes(self) -> int:
+        """Of them, those that name messages: what spares duplicates, and is no knowledge about people."""
+        layout = layout_of(type(self))
+        return ids_size(layout.named(self)[1].bit_count()) if layout.lists_messages else 0
+
 
 class Data(Packet, frozen=True, gc=False):
     """Messages on their way; their sizes are the driver's to know. Systems add what their copies carry."""
@@ -43,6 +49,10 @@ class Seen(Control, frozen=True, gc=False):
     @property
     def size(self) -> int:
         return KIND_BYTES + ids_size(self.messages.bit_count())
+
+    @property
+    def seen_bytes(self) -> int:
+        return ids_size(self.messages.bit_count())
 
 
 class Have(Control, frozen=True, gc=False):

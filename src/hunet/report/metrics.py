@@ -65,6 +65,7 @@ METRICS = {
         Metric("forwards", "data packets per publication", digits=1, heading="packets\nper msg"),
         Metric("copies_avg", "copies per message", "number", 1, "devices that ever held or received it"),
         Metric("control_bytes", "control", "bytes", 1, "bytes", heading="control\nMB"),
+        Metric("seen_bytes", "lists of seen messages", "bytes", 1, "of the control", "lists\nMB"),
         Metric("out_of_band_bytes", "out of band", "bytes", 1, heading="out of\nband MB", sparse=True),
         Metric("efficiency", "efficiency", "ratio", 3, "share of the receivers that wanted it"),
         Metric("dropped_overflow", "dropped: full buffer", remark="copies"),

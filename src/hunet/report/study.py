@@ -19,7 +19,7 @@ REPORTED = tuple(
     METRICS[name]
     for name in (
         *("delivery_ratio", "reachable_ratio", "forwards", "latency_avg", "hopcount_avg", "overhead_ratio"),
-        *("copies_avg", "control_bytes", "out_of_band_bytes", "buffer_avg", "brokers"),
+        *("copies_avg", "control_bytes", "seen_bytes", "out_of_band_bytes", "buffer_avg", "brokers"),
     )
 )
 """What a report shows, in this order."""

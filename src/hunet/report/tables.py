@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 _OF_A_RUN = (
     *("delivery_ratio", "reachable_ratio", "latency_avg", "latency_med", "hopcount_avg", "relayed", "overhead_ratio"),
-    *("control_bytes", "out_of_band_bytes", "copies_avg", "efficiency"),
+    *("control_bytes", "seen_bytes", "out_of_band_bytes", "copies_avg", "efficiency"),
     *("dropped_overflow", "dropped_expired", "aborted"),
 )
 _AT_A_GLANCE = [metric for metric in METRICS.values() if metric.heading]
 _NOTES = {
     "reachable_ratio": "bound: what contacts allow",
     "forwards": "packets: those with data",
+    "seen_bytes": "lists: of messages seen, a part of control; the rest of it is what a system knows of people",
     "out_of_band_bytes": "out of band: between brokers, carried by no contact",
     "brokers": "brokers: people who carry for all others (–: none, everybody is alike)",
 }
@@ -42,8 +43,9 @@ def print_summary(result: Result) -> None:
     table.add_column(justify="right")
     table.add_column(style="dim")
     for metric in map(METRICS.__getitem__, _OF_A_RUN):
-        if summary[metric.name] or not metric.sparse:
-            table.add_row(metric.label, _text(metric, summary[metric.name]), metric.remark)
+        value = summary.get(metric.name)  # older results have fewer metrics
+        if value or not metric.sparse:
+            table.add_row(metric.label, _text(metric, value), metric.remark)
     Console().print(table)
 
 
@@ -80,7 +82,7 @@ def print_study(points: list[dict[str, Any]], title: str = "") -> None:
         for metric in _AT_A_GLANCE:
             # A summary has the packets; a study says in all runs as much.
             name, unit = ("relayed", point["created_mean"] or 1.0) if metric.name == "forwards" else (metric.name, 1.0)
-            mean, half = point[f"{name}_mean"], point[f"{name}_ci95"]
+            mean, half = point.get(f"{name}_mean"), point.get(f"{name}_ci95")  # older results have fewer metrics
             found[metric.name] = Interval.of([]) if mean is None else Interval(mean, half, point["runs"]).scaled(unit)
         rows.append((["" if point[axis] is None else str(point[axis]) for axis in shown], found))
     _print_intervals(title, [axis.rpartition(".")[2] for axis in shown], rows)

@@ -287,6 +287,19 @@ class Largest(NamedTuple):
         return f"largest of {len(self.parts)}: {self.parts[0]} and others"
 
 
+class Smallest(NamedTuple):
+    """The one of several quantities that has the smallest mean."""
+
+    parts: Sequence[Quantity]
+
+    def sample(self, found: Found) -> Sample:
+        """That of this one."""
+        return min((part.sample(found) for part in self.parts), key=lambda sample: sample.mean)
+
+    def __str__(self) -> str:
+        return f"smallest of {len(self.parts)}: {self.parts[0]} and others"
+
+
 Value = Quantity | float
 
 

@@ -184,6 +184,7 @@ class Device:
         record = self.engine.record
         record.control_packets += times
         record.control_bytes += times * packet.size
+        record.seen_bytes += times * packet.seen_bytes
 
     def is_silent(self, peer: Node) -> bool:
         repeating = self.engine.repeating
@@ -276,6 +277,7 @@ class Engine:
         self._greetings: list[tuple[Control, ...]] = [()] * nodes
         self._packet_sizes: list[list[int]] = [[] for _ in range(nodes)]
         self._greeting_sizes = [0] * nodes
+        self._greeting_lists = [0] * nodes
         self._open: dict[tuple[Node, Node], Link] = {}
         self._sequence = 0
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
@@ -448,13 +450,14 @@ class Engine:
         self.devices[two].neighbours[one] = None
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
         # Devices that have learnt nothing since say the same again: it is measured once.
-        said, sizes, record = self._greetings, self._greeting_sizes, self.record
+        said, sizes, lists, record = self._greetings, self._greeting_sizes, self._greeting_lists, self.record
         if greeting != said[one]:
             self._measure(one, greeting)
         if answer != said[two]:
             self._measure(two, answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
+        record.seen_bytes += lists[one] + lists[two]
         if self._limited:
             link = self._open[one, two] = Link(one, two)
             link.control_until = now + self._control_time(sizes[one] + sizes[two])
@@ -486,6 +489,7 @@ class Engine:
             for place, packet in enumerate(greeting)
         ]
         self._greetings[node], self._packet_sizes[node], self._greeting_sizes[node] = greeting, sizes, sum(sizes)
+        self._greeting_lists[node] = sum([packet.seen_bytes for packet in greeting])
 
     def _serve_new_link(self, one: Node, two: Node, waiting: int) -> None:
         """Let the ends of a new link exchange what they have; what they learn waits behind the other starts."""
@@ -543,6 +547,7 @@ class Engine:
             sender, hearers, packet = control.popleft()
             record.control_packets += 1
             record.control_bytes += packet.size
+            record.seen_bytes += packet.seen_bytes
             if self._shared:
                 for hearer in hearers:
                     link = self._open.get((sender, hearer) if sender < hearer else (hearer, sender))

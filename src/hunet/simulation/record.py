@@ -69,6 +69,7 @@ class Record:
         self.roles: list[tuple[float, int, str]] = []
         self.control_packets = 0
         self.control_bytes = 0
+        self.seen_bytes = 0
         self.out_of_band_packets = 0
         self.out_of_band_bytes = 0
         self.aborted = 0

@@ -72,6 +72,7 @@ TABLES: dict[str, dict[str, str]] = {
         "data_bytes": "their bytes",
         "control_packets": "control packets so far",
         "control_bytes": "their bytes",
+        "seen_bytes": "of them, lists of messages that were seen",
         "buffered": "copies held in all buffers at that time",
     },
 }
@@ -102,6 +103,7 @@ SUMMARY: dict[str, str] = {
     "overhead_ratio": "(relayed - delivered) / delivered",
     "control_packets": "control packets sent over contacts",
     "control_bytes": "their bytes",
+    "seen_bytes": "of them, lists of messages that were seen; the rest is knowledge of people",
     "out_of_band_packets": "packets that needed no contact",
     "out_of_band_bytes": "their bytes",
     "copies_avg": "mean over publications of the nodes that ever held or received it, publisher included",

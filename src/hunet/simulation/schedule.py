@@ -78,16 +78,16 @@ def _few_collections() -> Iterator[None]:
 @_few_collections()
 def play(
     engine: Engine, schedule: Schedule, steps: list[float], progress: Callable[[float], None] | None
-) -> list[tuple[int, int]]:
+) -> list[tuple[int, int, int]]:
     """The event loop, to the last step; returns the control packets and bytes so far at each of them."""
-    control: list[tuple[int, int]] = []
+    control: list[tuple[int, int, int]] = []
     agenda = engine.agenda
 
     def take_steps(until: float) -> None:
         while len(control) < len(steps) and steps[len(control)] < until:
             engine.advance(steps[len(control)], Rank.LAST)
             engine.count_repeated()
-            control.append((engine.record.control_packets, engine.record.control_bytes))
+            control.append((engine.record.control_packets, engine.record.control_bytes, engine.record.seen_bytes))
 
     start, finish = engine.contact_start if schedule.crashes else engine.connect, engine.contact_end
     contact_start, contact_end = Rank.CONTACT_START, Rank.CONTACT_END

@@ -56,7 +56,7 @@ class Outcome:
         )
         self._refuse_unwanted_deliveries(nodes)
 
-    def result(self, control: list[tuple[int, int]]) -> Result:
+    def result(self, control: list[tuple[int, int, int]]) -> Result:
         """The result; ``control`` has the control packets and bytes so far at the end of each step."""
         tables = {
             "deliveries": self.deliveries(),
@@ -161,7 +161,7 @@ class Outcome:
             "role": Coded(np.array([names.index(row[2]) for row in rows], np.int64), names),
         }
 
-    def series(self, control: list[tuple[int, int]]) -> dict[str, Column]:
+    def series(self, control: list[tuple[int, int, int]]) -> dict[str, Column]:
         time, _, _, publication = self._sent
         sent = so_far(time, self._upto)
         between = zip([0, *sent.tolist()], sent.tolist(), strict=False)  # packets stand in order of time
@@ -173,6 +173,7 @@ class Outcome:
             "data_bytes": np.cumsum([self._size[publication[first:last]].sum() for first, last in between]),
             "control_packets": np.array([row[0] for row in control], np.int64),
             "control_bytes": np.array([row[1] for row in control], np.int64),
+            "seen_bytes": np.array([row[2] for row in control], np.int64),
             "buffered": self._copies.buffered,
         }
 
@@ -208,6 +209,7 @@ class Outcome:
             "overhead_ratio": _divide(relayed - delivered, delivered),
             "control_packets": record.control_packets,
             "control_bytes": record.control_bytes,
+            "seen_bytes": record.seen_bytes,
             "out_of_band_packets": record.out_of_band_packets,
             "out_of_band_bytes": record.out_of_band_bytes,
             "copies_avg": _mean(publications["copies"]),

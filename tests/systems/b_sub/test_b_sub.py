@@ -62,6 +62,31 @@ def test_the_clock_may_tick_faster_than_seconds() -> None:
     assert relay(pair.a, "x") == 5 - 1 + 5
 
 
+def test_without_a_decay_cycle_it_is_twice_the_mean_gap_between_contacts() -> None:
+    pair = Pair("b-sub")
+    device = pair.a.protocol
+    assert device.cycle == 256  # the paper's, before anything is seen
+    for at in (1000, 1030, 1080, 8280):  # before the last it was away: no gap
+        pair.a.meet(pair.b, at=at)
+    assert device.cycle == 2 * (30 + 50) / 2
+    assert Pair("b-sub", decay_cycle=9).a.protocol.cycle == 9
+
+
+def test_without_a_decay_cycle_a_carrier_of_b_sub_p_forgets_enough_between_two_meetings() -> None:
+    """Three laptops: a carrier that met the reader, then the author, gives the reader what it took."""
+    for first, second in ((45, 30), (46, 300), (100, 50), (600, 50)):
+        net = Network("b-sub-p", 3)
+        author, carrier, reader = net.nodes
+        reader.subscribe("x")
+        carrier.meet(reader, at=1000, seconds=40)
+        before = author.publish("x", at=1041)
+        author.connect(carrier, at=1000 + first)
+        beside = author.publish("x", at=1010 + first)
+        author.disconnect(carrier, at=1020 + first)
+        carrier.meet(reader, at=1000 + first + second, seconds=5)
+        assert set(reader.delivered) == {before, beside}
+
+
 def test_what_is_learnt_at_a_tick_does_not_fade_by_it() -> None:
     pair = Pair("b-sub", decay_cycle=10, links=Links(rate=1.0))
     pair.b.subscribe("x")

@@ -59,21 +59,45 @@ def test_more_filters_err_less_and_take_more_room() -> None:
 
 @pytest.mark.parametrize("load", [0.2, 0.5, 0.8])
 def test_an_interest_lives_as_long_as_a_busy_period(load: float) -> None:
-    """A counter under Poisson renewals, in continuous time, against the formula."""
+    """A counter under Poisson renewals that fades at the ticks of a clock, against the formulas."""
     cycle, initial = 10.0, 5
     rate = load / (initial * cycle)
     rng = Random(7)
-    lives = []
+    lives, absences, now = [], [], 0.0
     for _ in range(4000):
-        left, life = initial * cycle, 0.0  # seconds until it fades
-        while True:
-            gap = rng.expovariate(rate)
-            if gap >= left:
-                lives.append(life + left)
-                break
-            life, left = life + gap, left - gap + initial * cycle
-    assert mean(lives) == pytest.approx(expected_life(cycle, rate), rel=0.1)
-    assert share_of_time_present(cycle, rate) == pytest.approx(load)
+        absences.append(rng.expovariate(rate))
+        began = now = now + absences[-1]
+        counter, tick, renewed = initial, now // cycle + 1, now + rng.expovariate(rate)
+        while counter:
+            if renewed < tick * cycle:
+                counter, renewed = counter + initial, renewed + rng.expovariate(rate)
+            else:
+                counter, now, tick = counter - 1, tick * cycle, tick + 1
+        lives.append(now - began)
+    assert mean(lives) == pytest.approx(expected_life(cycle, rate), rel=0.04)
+    share = sum(lives) / (sum(lives) + sum(absences))
+    assert share_of_time_present(cycle, rate) == pytest.approx(share, rel=0.03)
+
+
+def test_with_hearsay_counters_saturate_between_two_bounds() -> None:
+    """Twenty devices that meet at random, one of whom is interested: A-merge of its interest, M-merge of the rest."""
+    devices, cycle, every = 20, 1200, 10
+    rng, counters = Random(3), [0] * devices
+    hours = []
+    for now in range(every, 150_000, every):
+        if now % cycle == 0:
+            counters = [max(0, counter - 1) for counter in counters]
+        one, two = rng.sample(range(devices), 2)
+        told = counters[one], counters[two]
+        for mine, theirs in ((one, two), (two, one)):
+            counters[mine] = min(255, counters[mine] + 5 * (theirs == 0))
+        for mine, hearsay in ((one, told[1]), (two, told[0])):
+            counters[mine] = max(counters[mine], hearsay)
+        if sum(counter >= 255 for counter in counters[1:]) > devices / 2:
+            hours.append(now)
+            break
+    rate = 2 / (devices * (devices - 1)) / every  # of meetings of one device with the interested one
+    assert saturation_time(cycle, rate, sources=devices - 1) < hours[0] < saturation_time(cycle, rate)
 
 
 def test_the_edges() -> None:

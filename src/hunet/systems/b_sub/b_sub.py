@@ -49,14 +49,28 @@ _MARKS = 256
 """Marks kept before those of messages that are gone are thrown away."""
 _HEARD = 4096
 """Genuine filters remembered."""
+_FIRST_CYCLE = 256.0
+"""The paper's optimum on Infocom 2006, until a device has seen a gap."""
+_ABSENCE = 3600.0
+"""Between contacts that begin further apart than this a device was away: nights and weekends are no gaps."""
 
 
 class BSubParameters(BufferParameters, frozen=True):
     """B-SUB's parameters."""
 
-    decay_cycle: Annotated[
-        float, about("time in which every counter loses 1", symbol="1/DF", unit="s", source="section 6.2", gt=0)
-    ] = 256.0
+    decay_cycle: (
+        Annotated[
+            float,
+            about(
+                "time in which every counter loses 1; none: twice the mean gap between contacts that a device sees",
+                symbol="1/DF",
+                unit="s",
+                source="section 6.2",
+                gt=0,
+            ),
+        ]
+        | None
+    ) = None
     counters: Annotated[int, about("counters of a filter", symbol="m", source="section 6.1", ge=8, le=256)] = 256
     hashes: Annotated[int, about("positions of a tag", symbol="k", source="section 6.1", ge=1, le=16)] = 3
     initial: Annotated[int, about("counter of a new interest", symbol="Π", source="section 6.1", ge=1, le=255)] = 5
@@ -201,6 +215,9 @@ class BSub(Carrier):
         self.genuine_wire = b""
         self._aged = self._next_decay = self._begun = 0.0
         driver.messages.index_by(keys_of)
+        self._gaps, self._waited = 0, 0.0
+        """Gaps between the beginnings of this device's contacts, and their sum; after a restart they are seen anew."""
+        self._last_contact: float | None = None
         self._tags = _lookup(self.shape, ())
         self._heard: dict[bytes, tuple[Evidence, list[Topic]]] = {}
         """For each genuine filter, as it came: the filter, and the tags that it matches."""
@@ -266,6 +283,8 @@ class BSub(Carrier):
 
     def start(self, now: float) -> None:
         self._aged = self._begun = now
+        if self.watch:
+            self.watch.begin(now)
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
@@ -287,7 +306,19 @@ class BSub(Carrier):
                 self.plans[peer] = plan.joined(self.plans.get(peer))
                 self.driver.wake(peer)
 
+    @property
+    def cycle(self) -> float:
+        """The decay cycle: as given, or after the pace at which this device meets others."""
+        given = self.parameters.decay_cycle
+        if given is not None:
+            return given
+        return max(2 * self._waited / self._gaps, 1.0) if self._gaps else _FIRST_CYCLE
+
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        parted, self._parted = self._parted, None
+        goes_on = parted is not None and parted[:2] == (peer, now)
+        if not goes_on and self.parameters.decay_cycle is None:
+            self._note_gap(now)
         if now >= self._next_decay:
             self._age(now)
         if self.driver.messages.dead(now) != self._dead:
@@ -298,8 +329,6 @@ class BSub(Carrier):
                 warm = now >= self._begun + self.parameters.warm_up
                 self.watch.greeted(greeting[0], self.keys, peer, warm=warm)
         # Live devices that stay together begin a new contact in the instant in which the last one ends: it goes on.
-        parted, self._parted = self._parted, None
-        goes_on = parted is not None and parted[:2] == (peer, now)
         self.met[peer] = parted[2] if parted and goes_on else self.relay.counters, None
         return self._greeting
 
@@ -364,6 +393,7 @@ class BSub(Carrier):
         if merged is not self.relay:
             self.relay, self._greeting = merged, ()
         if self.watch:
+            self.watch.passed(now, self.cycle)
             self.watch.learned(told, self.keys if suppress else ())
 
     def link_down(self, peer: Node, now: float) -> None:
@@ -380,7 +410,7 @@ class BSub(Carrier):
             check_filters(packet, self.shape)
 
     def demand(self, message: Message, now: float) -> Demand:
-        faded = self.relay.decay(cycles_between(self._aged, now, self.parameters.decay_cycle))
+        faded = self.relay.decay(self._ticks(now))
         # Filters do not tell whose interests they hold.
         return Demand(strength=max([faded.value(key) for key in keys_of(message.topic)]))
 
@@ -413,13 +443,34 @@ class BSub(Carrier):
                     if other.preferences.get(number, mark + 1) <= mark:
                         other.left &= ~(1 << number)
 
+    def _ticks(self, now: float) -> int:
+        """Decay cycles since the last time: of a common clock where the cycle is given, else of the device's own."""
+        cycle = self.cycle
+        if self.parameters.decay_cycle is None:
+            return int((now - self._aged) / cycle)
+        return cycles_between(self._aged, now, cycle)
+
     def _age(self, now: float) -> None:
-        cycle = self.parameters.decay_cycle
-        cycles = cycles_between(self._aged, now, cycle)
-        self._aged, self._next_decay = now, (now // cycle + 1) * cycle
+        cycle, cycles = self.cycle, self._ticks(now)
+        if self.watch:
+            self.watch.passed(now, cycle)
+        if self.parameters.decay_cycle is None:
+            self._aged += cycles * cycle
+            self._next_decay = self._aged + cycle
+        else:
+            self._aged, self._next_decay = now, (now // cycle + 1) * cycle
+        if not cycles:
+            return
         self.relay, self._greeting = self.relay.decay(cycles), ()
         if self.watch:
             self.watch.aged(cycles)
+
+    def _note_gap(self, now: float) -> None:
+        last, self._last_contact = self._last_contact, now
+        if last is not None and now - last < _ABSENCE:
+            self._gaps += 1
+            self._waited += now - last
+            self._next_decay = min(self._next_decay, self._aged + self.cycle)
 
     def _renew_genuine(self) -> None:
         self.keys = sorted({key for topic in self.topics for key in cover(interest_of(topic)) or ()})

@@ -21,7 +21,8 @@ class Lookup:
 
     def __init__(self, shape: FilterShape, keys: Sequence[str]) -> None:
         self.shape, self.keys = shape, tuple(keys)
-        self._positions = [shape.positions(key) for key in self.keys]
+        rows = [shape.positions(key) for key in self.keys]
+        self._columns = [[row[i] for row in rows] for i in range(shape.hashes)]
         self._wide = lru_cache(_LOOKUPS_KEPT)(self._look_up_wide)
 
     def values(self, counters: bytes) -> Sequence[int]:
@@ -45,7 +46,10 @@ class Lookup:
 
     def _look_up_wide(self, counters: bytes) -> Sequence[int]:
         values = self.shape.values(counters)
-        return [min([values[position] for position in positions]) for positions in self._positions]
+        found: Sequence[int] = [values[position] for position in self._columns[0]]
+        for column in self._columns[1:]:
+            found = list(map(min, found, [values[position] for position in column]))
+        return found
 
 
 class QuickLookup(Lookup):
@@ -53,7 +57,7 @@ class QuickLookup(Lookup):
 
     def __init__(self, shape: FilterShape, keys: Sequence[str]) -> None:
         super().__init__(shape, keys)
-        self._gather = [bytes([row[i] for row in self._positions]) for i in range(shape.hashes)]
+        self._gather = [bytes(column) for column in self._columns]
         self._high, self._low = lanes(len(self.keys))
         self._values = lru_cache(_LOOKUPS_KEPT)(self._look_up)
 

@@ -31,12 +31,14 @@ def observed(part: str, whole: str | None = None) -> Figure:
 
 
 FALSE_POSITIVES, RELAYED_TAGS = observed("false_forwards", "forwards"), observed("relayed_tags")
+RELAYED_TAGS_MEAN = observed("relayed_tags_mean")
 FILTER_SIZE, STRING_SIZE = observed("filter_bytes", "greetings"), observed("string_bytes", "greetings")
 FIGURES: dict[str, Figure] = {
     "false_positives": FALSE_POSITIVES,
     "relayed_tags": RELAYED_TAGS,
+    "relayed_tags_mean": RELAYED_TAGS_MEAN,
     "greeting_bytes": FILTER_SIZE,
     "string_bytes": STRING_SIZE,
     "dropped_per_node": dropped,
 }
-"""Fig. 9d, 9g, 9h (with filters and with strings) and 9e, as columns of summaries, reports and claims."""
+"""Fig. 9d, 9g (at the end and over time), 9h (filters and strings) and 9e, as columns of summaries, reports, claims."""

@@ -94,6 +94,10 @@ class Filters(Control, frozen=True, gc=False):
         filters = count_size(genuine) + genuine + counters_size(self.relay, self.width)
         return KIND_BYTES + filters + ids_size(self.seen.bit_count())
 
+    @property
+    def seen_bytes(self) -> int:
+        return ids_size(self.seen.bit_count())
+
 
 class WideFilters(Filters, frozen=True, gc=False):
     """A greeting with counters of two bytes."""

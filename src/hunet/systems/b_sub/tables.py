@@ -7,6 +7,7 @@ from typing import Any
 from hunet.model.intervals import Interval
 from hunet.report.claims import percent, table
 from hunet.report.runs import Runs, Studies
+from hunet.systems.b_sub.filter import HIGHEST
 from hunet.systems.b_sub.measures import (
     AXIS,
     B_SUB,
@@ -41,13 +42,11 @@ def panels_table(runs: Runs) -> str:
 
 
 def what_matters_table(runs: Runs) -> str:
-    """What the results depend on: the life of messages, the ceiling, and the echo of own interests."""
+    """What the results depend on: the life of messages, and the echo of own interests."""
     lives = {1800: "30 min", 3600: "1 h", 7200: "2 h", "none": "no limit"}
     cases: list[tuple[str, str, dict[str, Any]]] = [("PUSH", PUSH, {})]
     for cycle in (256, 1024, 4096):
-        for ceiling in (255, 63):
-            name = f"B-SUB at {_power(cycle)}" + (f", ceiling {ceiling}" if ceiling != 255 else "")
-            cases.append((name, B_SUB, {AXIS: cycle, "ceiling": ceiling}))
+        cases.append((f"B-SUB at {_power(cycle)}", B_SUB, {AXIS: cycle, "ceiling": 255}))
         for suppress in (False, True):
             name = f"B-SUB-P at {_power(cycle)}" + (", no echo of own interests" if suppress else "")
             cases.append((name, PRIVATE, {AXIS: cycle, "suppress_own": suppress}))
@@ -62,12 +61,48 @@ def what_matters_table(runs: Runs) -> str:
     return f"{found}\n\n{_repetitions(runs)}; copies are net of those dropped."
 
 
+def overflow_table(runs: Runs) -> str:
+    """Delivery along the decay cycle, with counters that stop and with counters that never do."""
+    rows = []
+    for protocol in (B_SUB, PRIVATE):
+        for ceiling, here in runs.only(protocol).by("ceiling").items():
+            along = here.along("delivery_ratio", protocol, AXIS)
+            named = "none" if ceiling == HIGHEST else f"{ceiling:,}"
+            rows.append([protocol, named, *(each.text() for each in along.values())])
+    cycles = " | ".join(_power(cycle) for cycle in runs.only(PRIVATE).by(AXIS))
+    return f"{table(f'delivery ratio | ceiling | {cycles}', rows)}\n\n{_repetitions(runs)}."
+
+
+def readings_table(runs: Runs) -> str:
+    """What follows from readings of the paper: a row for each, columns for what its figures show."""
+    readings: dict[str, dict[str, Any]] = {
+        "mark 0, all relay": {"first_wins": False, "consumers_relay": True},
+        "first query wins": {"first_wins": True, "consumers_relay": True},
+        "consumers do not relay": {"first_wins": False, "consumers_relay": False},
+    }
+    rows = []
+    for name, place in readings.items():
+        for protocol in (PUSH, B_SUB, PRIVATE, PULL):
+            here = runs.only(protocol, **place)
+            cells = [
+                here.at("delivery_ratio", protocol).text(),
+                here.at("copies_net_delivered_avg", protocol).text(1),
+                here.at("copies_delivered_avg", protocol).text(1),
+                here.at(dropped, protocol).text(0),
+                percent(here.at(FALSE_POSITIVES, protocol), 1),
+            ]
+            rows.append([name, protocol, *cells])
+    heading = "reading | protocol | delivery | copies, net | copies | dropped/node | false positives"
+    return f"{table(heading, rows)}\n\n{_repetitions(runs)}, at 2^8 s."
+
+
 def privacy_table(runs: Runs) -> str:
     """How well an attacker who knows all tags guesses a peer's interests (section 4.5), along the decay cycle."""
     once, lasting = observed("guessed", "interests"), observed("lasting_guessed", "lasting_interests")
-    columns = ((once, B_SUB), (once, PRIVATE), (lasting, PRIVATE))
+    participant = observed("participant_guessed", "participant_interests")
+    columns = ((once, B_SUB), (once, PRIVATE), (participant, PRIVATE), (lasting, PRIVATE))
     return table(
-        "decay cycle | B-SUB: one greeting | B-SUB-P: one greeting | B-SUB-P: all greetings",
+        "decay cycle | B-SUB: one greeting | B-SUB-P: one greeting | B-SUB-P: a participant | B-SUB-P: all greetings",
         (
             [_power(cycle), *(percent(runs.at(metric, protocol, **{AXIS: cycle}), 1) for metric, protocol in columns)]
             for cycle in runs.only(PRIVATE).by(AXIS)

@@ -77,30 +77,38 @@ def expected_life(cycle: float, rate: float = 0.0, initial: int = 5) -> float:
     """Mean time from an interest's first arrival in a filter until it fades, in seconds.
 
     Renewals that come at random with rate λ add Π each and time takes 1 per cycle: the counter is the work that waits
-    at a server with Poisson arrivals and constant service Π times the cycle, and its life is that queue's busy period,
-    Π·cycle / (1 - λΠ·cycle). Without renewals it is Π cycles (less up to one, for the clock's ticks).
+    at a server with Poisson arrivals and constant service Π times the cycle, and its life is that queue's busy period.
+    Filters fade at the ticks of a clock, and an arrival falls at any phase of a cycle: the first one lasts for Π - ½
+    cycles on average, and all later ones, which add to what is there, for Π. So it is (Π - ½)·cycle / (1 - λΠ·cycle).
 
     >>> expected_life(256), expected_life(256, rate=1 / 2560), expected_life(256, rate=1 / 1280)
-    (1280.0, 2560.0, inf)
+    (1152.0, 2304.0, inf)
     """
     load = rate * initial * cycle
-    return initial * cycle / (1 - load) if load < 1 else inf
+    return (initial - 0.5) * cycle / (1 - load) if load < 1 else inf
 
 
 def share_of_time_present(cycle: float, rate: float, initial: int = 5) -> float:
-    """The share of time for which a renewed interest is in the filter: the load of that queue, at most 1.
+    """The share of time for which a renewed interest is in the filter: of its life and the wait for the next renewal.
 
-    >>> share_of_time_present(256, rate=1 / 2560)
-    0.5
+    >>> round(share_of_time_present(256, rate=1 / 2560), 3)
+    0.474
     """
-    return min(1.0, rate * initial * cycle)
+    life = expected_life(cycle, rate, initial)
+    return life / (life + 1 / rate) if life < inf and rate else float(rate > 0)
 
 
-def saturation_time(cycle: float, rate: float, initial: int = 5, ceiling: int = 255) -> float:
-    """Time until a counter reaches C_max at its mean growth λΠ - 1/cycle; infinite if it does not grow.
+def saturation_time(cycle: float, rate: float, initial: int = 5, ceiling: int = 255, sources: int = 1) -> float:
+    """Time until a counter reaches C_max at its mean growth; infinite if it does not grow.
 
-    >>> round(saturation_time(2**10, rate=6.6 / 5 / 3600) / 3600, 1)  # hours
-    82.7
+    Without hearsay it grows by λΠ - 1/cycle. M-merge gives a device the largest counter of all whom it meets, and these
+    meet the interested too: with n ``sources`` whose evidence reaches it at once, it grows by nλΠ - 1/cycle. A crowd in
+    which hearsay takes time is in between: on Infocom 2006 (78 devices) more than half of the counters are at the
+    ceiling in hour 8.
+
+    >>> hours = [saturation_time(2**10, rate=6.6 / 5 / 3600, sources=n) / 3600 for n in (1, 78)]
+    >>> [round(each, 1) for each in hours]
+    [82.7, 0.5]
     """
-    growth = rate * initial - 1 / cycle
+    growth = sources * rate * initial - 1 / cycle
     return ceiling / growth if growth > 0 else inf

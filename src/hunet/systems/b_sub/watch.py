@@ -29,6 +29,7 @@ OBSERVED: dict[str, str] = {
     "forwards": "messages that changed hands",
     "false_forwards": "of them by a false positive; for PUSH, those that B-SUB would not have sent",
     "relayed_tags": "tags that relay filters stand for at the end of the run",
+    "relayed_tags_mean": "the same, as a mean over time",
     "interests": "interests of the sender, counted in every greeting",
     "guessed": "of them, how many an attacker guesses from that greeting alone, naming as many tags",
     "lasting_interests": "interests, counted once for every device",
@@ -106,6 +107,9 @@ class Watch:
         self._lowest_to: dict[Node, Sequence[int]] = {}
         """The same of the greetings to one neighbour."""
         self._own: frozenset[Topic] = frozenset()
+        self._begun = self._counted = 0.0
+        self._tag_seconds = 0.0
+        """Time for which the relay filter stood for tags, summed over tags."""
 
     def truth(self, own: Iterable[Topic], *, mixed: bool = False, relays: bool = True) -> Truth:
         """What the filters of a greeting stand for."""
@@ -138,6 +142,16 @@ class Watch:
             hearsay = hearsay.without(self._inserted(forgotten))
         self.relayed = self.relayed.a_merge(self._inserted(told.truth.own)).m_merge(hearsay)
 
+    def begin(self, now: float) -> None:
+        """The run begins."""
+        self._begun = self._counted = now
+
+    def passed(self, now: float, cycle: float) -> None:
+        """Count for how long each tag was there since the last time, before anything changes: it fades meanwhile."""
+        since, self._counted = now - self._counted, now
+        if since > 0:
+            self._tag_seconds += sum([min(since, value * cycle) for value in self.relayed.counters.values()])
+
     def aged(self, cycles: int) -> None:
         """Time has passed."""
         self.relayed = self.relayed.decay(cycles)
@@ -155,6 +169,7 @@ class Watch:
         """What was counted, and how things stand now."""
         now = {
             "relayed_tags": len(self.relayed.counters),
+            "relayed_tags_mean": self._tag_seconds / max(self._counted - self._begun, 1.0),
             "lasting_guessed": self._guessed(self._lowest),
             "lasting_interests": len(self._own) if self._lowest else 0,
             "participant_guessed": sum(map(self._guessed, self._lowest_to.values())),
