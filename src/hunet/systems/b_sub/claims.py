@@ -74,7 +74,7 @@ RULES = Rules(
             ],
             reasons=[
                 Reason(
-                    "counters overflow: without a ceiling B-SUB-P stays above PULL",
+                    "counters overflow: without a ceiling delivery does not fall",
                     [*_unlimited(PRIVATE, 1024), *_unlimited(PRIVATE, 4096)],
                     [Above(many, few) for few, many in (_unlimited(PRIVATE, 1024), _unlimited(PRIVATE, 4096))],
                 ),
