@@ -82,6 +82,7 @@ class BSub(Network):
     def meet(self, now: float, a: int, b: int) -> None:
         told: dict[int, tuple[Filter, Filter, set[Publication]]] = {}
         for node in (a, b):
+            assert self.given.decay_cycle, "devices that find their own have no common clock"
             device, cycles = self.devices[node], int(now // self.given.decay_cycle)
             device.relay = [max(0, counter - (cycles - device.aged)) for counter in device.relay]
             device.aged = cycles

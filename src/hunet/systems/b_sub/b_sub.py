@@ -309,7 +309,7 @@ class BSub(Carrier):
     @property
     def cycle(self) -> float:
         """The decay cycle: as given, or after the pace at which this device meets others."""
-        given = self.parameters.decay_cycle
+        given: float | None = self.parameters.decay_cycle
         if given is not None:
             return given
         return max(2 * self._waited / self._gaps, 1.0) if self._gaps else _FIRST_CYCLE
