@@ -24,7 +24,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "pull": {},
     "spray-and-wait": {"copies": 4},
     "b-sub": {},
-    "b-sub-p": {},
+    "b-sub-p": {"decay_cycle": 256.0},
     "socialcast": {"period": 7.0},
     "social-election": {},
     "socio-aware-overlay": {},

@@ -382,7 +382,7 @@ class BSub(Carrier):
             self.plans.pop(peer, None)
         if not told:
             return
-        if now >= self._next_decay:
+        if now >= self._next_decay and self.parameters.decay_cycle is not None:  # one's own clock ticks at contacts
             self._age(now)
         # First the evidence, then the hearsay: the other way round, hearsay would be counted as evidence (section 4.3).
         hearsay, suppress = told.relay, self.parameters.suppress_own
@@ -467,7 +467,9 @@ class BSub(Carrier):
 
     def _note_gap(self, now: float) -> None:
         last, self._last_contact = self._last_contact, now
-        if last is not None and now - last < _ABSENCE:
+        if last is None:  # the clock of a device's own begins when there may be something to fade
+            self._aged = max(self._aged, now) if not self.relay.packed else self._aged
+        elif now - last < _ABSENCE:
             self._gaps += 1
             self._waited += now - last
             self._next_decay = min(self._next_decay, self._aged + self.cycle)
