@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 
 from hunet.model import Catalogue, from_mapping
+from hunet.model.messages import DeviceCatalogue
 from hunet.node import wire
 from hunet.node.state import DriverState
 from hunet.protocols.contract import Driver
@@ -33,7 +34,7 @@ class Disk:
     """All that the parts of a state need of a driver."""
 
     def __init__(self) -> None:
-        self.messages = Catalogue()
+        self.messages = DeviceCatalogue(Catalogue())
         self.held: list[int] = []
 
     def stored(self, messages: int) -> None:
