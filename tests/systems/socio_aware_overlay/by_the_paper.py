@@ -79,12 +79,24 @@ class Overlay(PlainDevice):
         self.to_brokers: set[int] = set()
         self.floods: dict[tuple[frozenset[int], int], set[int]] = {}
         """What goes to whom, and how many times more."""
+        self.told, self.heard, self.asked = set[int](), set[int](), set[int]()
+        """Who has been told everything once and who has told that, and who was asked to tell it in this contact."""
 
     # Steps 1 and 4: subscriptions ------------------------------------------------------------------------------------
 
     def link_up(self, peer: int, now: float) -> tuple[PlainWord, ...]:
-        told = dict(self.subscriptions) if peer in self.community | self.brokers else {}
-        return PlainWord("subscriptions", told), PlainWord("seen", set(self.seen))
+        seen = PlainWord("seen", set(self.seen))
+        return (self.says(peer), seen) if peer in self.community | self.brokers else (seen,)
+
+    def says(self, peer: int) -> PlainWord:
+        """All subscriptions: who has lost its memory does not get them with the greeting unless all are told anew."""
+        first = peer not in self.told
+        self.told.add(peer)
+        return PlainWord("everything" if first else "subscriptions", dict(self.subscriptions))
+
+    def link_down(self, peer: int, now: float) -> None:
+        super().link_down(peer, now)
+        self.asked.discard(peer)
 
     def subscribe(self, topic: str, now: float) -> None:
         super().subscribe(topic, now)
@@ -114,7 +126,15 @@ class Overlay(PlainDevice):
     def receive(self, peer: int, packet: Packet, now: float) -> None:
         if isinstance(packet, PlainCopies):
             self.arrived(peer, packet, now)
-        elif isinstance(packet, PlainWord) and packet.kind == "subscriptions":
+        elif isinstance(packet, PlainWord) and packet.kind == "again":
+            self.told.discard(peer)
+            self.driver.send(peer, self.says(peer))
+        elif isinstance(packet, PlainWord) and packet.kind == "subscriptions" and peer not in self.heard:
+            if peer not in self.asked:
+                self.asked.add(peer)
+                self.tell(peer, "again", None)
+        elif isinstance(packet, PlainWord) and packet.kind in ("subscriptions", "everything"):
+            self.heard.add(peer)
             self.learn({w: s for w, s in packet.told.items() if self.concerns(w[0], peer)}, peer)
         elif isinstance(packet, PlainWord) and packet.kind == "seen":
             self.known[peer] = set(packet.told)

@@ -11,9 +11,11 @@ it out of all older entries and travels as they do. The next entry that names it
 
 from __future__ import annotations
 
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hunet.model import Node, NodeSet
+from hunet.systems.socio_aware_overlay.changes import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +56,8 @@ class BrokerDirectory:
         self._entries: dict[Node, Entry] = {}
         self._judged: set[tuple[NodeSet, NodeSet, float]] = set()
         """Every entry ever heard: one that has been replaced does not come back by hearsay."""
+        self.changes = Changes[Node]()
+        """Of entries, by their names."""
         self._all: tuple[Entry, ...] | None = None
         self.brokers: NodeSet = 0
         """All brokers of all communities."""
@@ -82,6 +86,7 @@ class BrokerDirectory:
                 for rival in rivals:
                     del self._entries[rival.handle]
                 self._entries[handle] = entry
+                self.changes.note(handle)
                 news = True
         if news:
             self._all = None
@@ -114,14 +119,30 @@ class BrokerDirectory:
             rival = self._entries.get(left.handle)  # its name is now that of its next broker
             if rival is None or (left.time, left) > (rival.time, rival):
                 self._entries[left.handle] = left
+                self.changes.note(left.handle)
         self._entries[withdrawal.handle] = withdrawal
+        self.changes.note(withdrawal.handle)
         return True
+
+    def after_withdrawal(self, node: Node, now: float) -> float:
+        """The time of an entry that names a device again: now, or an instant later if it has just withdrawn."""
+        known = self._entries.get(node)
+        if known is None or known.members or known.time < now:
+            return now
+        return nextafter(known.time, inf)
 
     def entries(self) -> tuple[Entry, ...]:
         """Everything that is known, in a fixed order."""
         if self._all is None:
             self._all = tuple([self._entries[handle] for handle in sorted(self._entries)])
         return self._all
+
+    def news(self, told: int | None) -> tuple[Entry, ...]:
+        """What has changed since somebody was told, or all that is known (None), in a fixed order."""
+        if told is None:
+            return self.entries()
+        changed = self.changes.since(told)
+        return tuple([self._entries[handle] for handle in sorted(changed) if handle in self._entries])
 
     def of_broker(self, node: Node) -> Entry | None:
         """The community of which a device is a broker."""

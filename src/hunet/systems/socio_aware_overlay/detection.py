@@ -47,9 +47,9 @@ def detect(contacts: Contacts, rules: DetectionParameters, until: float | None =
         one, two = devices[a], devices[b]
         reached = one.meet(b, start)
         two.meet(a, start)
-        told, answer = one.told(), two.told()
-        two.hear(a, told, start)
-        one.hear(b, answer, start)
+        (all_told, told), (all_answered, answer) = one.tell(b), two.tell(a)
+        two.hear(a, told, start, all_told)
+        one.hear(b, answer, start, all_answered)
         last = end if until is None else min(end, until)
         if reached is not None and reached <= last:
             heappush(agenda, (reached, 1, a, b))

@@ -14,6 +14,9 @@ at each end (the numbers are the paper's steps):
 6. (*aggressive*) with a peer that has joined come others: by SIMPLE all of its community, if |C ∩ C_i| > γ |C ∪ C_i|;
    by k-CLIQUE each v_j of it whose familiar set, as the peer knows it, has k - 1 members in C.
 
+Two that meet again tell each other what has changed since; each keeps what the other has told of those who are not in
+its own community, since they may come to be.
+
 Sets of devices are integers with a bit for each, so that an intersection is a machine operation. The work of a contact
 follows the size of the two communities, whatever the size of the network.
 
@@ -28,11 +31,15 @@ Where we depart from the paper, and why
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from hunet.model import Node, NodeSet, Parameters, about, members
 from hunet.systems.socio_aware_overlay.centrality import Graph
+from hunet.systems.socio_aware_overlay.changes import Changes
 from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class DetectionParameters(Parameters, frozen=True):
@@ -72,6 +79,21 @@ class Told(NamedTuple):
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
     """FoC: what it knows of its members' familiar sets."""
+
+
+_NOTHING = Told(0, 0, {})
+
+
+class Heard:
+    """What a peer has told, as far as it may still matter."""
+
+    def __init__(self, begun: int) -> None:
+        self.community: NodeSet = 0
+        self.familiar: NodeSet = 0
+        self.familiar_of: dict[Node, NodeSet] = {}
+        """Of those of whom this device knows itself, it has taken in what there is."""
+        self.begun = begun
+        """What this device has begun to know of others since has not been compared."""
 
 
 class LocalCommunity:
@@ -121,9 +143,13 @@ class LocalCommunity:
         """The same within the community."""
         self._more: NodeSet | None = None
         """Those that have got more neighbours since somebody asked; None if more than that has changed."""
-        self._heard: dict[Node, tuple[dict[Node, NodeSet], int]] = {}
-        """What each peer told last of its members, and how often this device had begun to know of others then."""
-        self._beginnings = 0
+        self._heard: dict[Node, Heard] = {}
+        self._begun = Changes[Node]()
+        """Of whom this device has begun to know, or knows less: what was heard of them before may be news now."""
+        self._changes = Changes[Node]()
+        """Whose familiar sets, as far as known, have changed."""
+        self._told_to: dict[Node, tuple[NodeSet, NodeSet, int]] = {}
+        """The community and the familiar set that each peer was told last, and the number of changes until then."""
 
     @property
     def familiar(self) -> NodeSet:
@@ -135,6 +161,23 @@ class LocalCommunity:
         if self._told is None:
             self._told = Told(self.nodes, self.familiar, dict(self.familiar_of))
         return self._told
+
+    def tell(self, peer: Node) -> tuple[bool, Told]:
+        """What to tell a peer: all there is, or (False) what has changed since it was told."""
+        nodes, familiar, count = self.nodes, self.familiar, self._changes.count
+        before = self._told_to.get(peer)
+        self._told_to[peer] = (nodes, familiar, count)
+        if before is None:
+            return True, self.told()
+        if before[0] == nodes and before[1] == familiar and before[2] == count:
+            return False, _NOTHING
+        known = self.familiar_of
+        changed = {node: known[node] for node in self._changes.since(before[2]) if node in known}
+        return False, Told(before[0] ^ nodes, before[1] ^ familiar, changed)
+
+    def tell_all(self, peer: Node) -> None:
+        """The peer has missed something: it is told everything next."""
+        self._told_to.pop(peer, None)
 
     def graph(self) -> Graph:
         """The community: two are neighbours if either is in the other's familiar set, as far as known.
@@ -164,32 +207,53 @@ class LocalCommunity:
         self._forget(now)
         return self._familiar.meet(peer, now)
 
-    def hear(self, peer: Node, told: Told, now: float) -> bool:
-        """Steps 3, 5 and 6: take in what a peer in contact tells; whether anything is new."""
-        self._present[peer] = told.familiar
-        new = False
-        mine = self.familiar_of
-        last, when = self._heard.get(peer, (None, 0))
-        if told.familiar_of != last or when != self._beginnings:  # otherwise all of it is known
-            for node, heard in told.familiar_of.items():
-                known = mine.get(node, heard)
-                if known is not heard and heard & ~known:
-                    self._know(node, known | heard)
-                    new = True
-            self._heard[peer] = (told.familiar_of, self._beginnings)
+    def hear(self, peer: Node, told: Told, now: float, everything: bool = True) -> bool:
+        """Steps 3, 5 and 6: take in what a peer in contact tells, all or what has changed; whether anything is new."""
+        heard = self._heard.get(peer)
+        if everything or heard is None:
+            heard = self._heard[peer] = Heard(self._begun.count)
+        heard.community ^= told.community
+        heard.familiar ^= told.familiar
+        familiar = self._present[peer] = heard.familiar
+        new = self._take_in(heard, told.familiar_of)
         if self.nodes >> peer & 1:
             self._confirm(peer, now)
-            if mine.get(peer) != told.familiar:
-                self._know(peer, told.familiar)
+            if self.familiar_of.get(peer) != familiar:
+                self._know(peer, familiar)
                 new = True
-        elif self.admits(told.familiar):
-            self._admit(peer, told.familiar, now)
+        elif self.admits(familiar):
+            self._admit(peer, familiar, now)
             if self.rules.aggressive:
-                self.bring_along(told, now)
+                self.bring_along(Told(heard.community, familiar, heard.familiar_of), now)
             new = True
         if new:
             self._told = None
         return new
+
+    def _take_in(self, heard: Heard, told: Mapping[Node, NodeSet]) -> bool:
+        """Step 3: unite what is known of members with what a peer tells now, or told before they were; if news."""
+        new, mine, others = False, self.familiar_of, heard.familiar_of
+        forgets = self.rules.window is not None
+        for node, familiar in told.items():
+            if node not in mine:
+                others[node] = familiar
+                continue
+            if forgets:
+                others[node] = familiar
+            new |= self._unite(node, familiar)
+        if heard.begun != self._begun.count:
+            for node in self._begun.since(heard.begun):
+                if node in mine and node in others and heard.community >> node & 1:
+                    new |= self._unite(node, others[node] if forgets else others.pop(node))
+            heard.begun = self._begun.count
+        return new
+
+    def _unite(self, node: Node, familiar: NodeSet) -> bool:
+        known = self.familiar_of[node]
+        if known is familiar or not familiar & ~known:
+            return False
+        self._know(node, known | familiar)
+        return True
 
     def cross(self, peer: Node, now: float) -> bool:
         """Step 4: a peer in contact has become familiar."""
@@ -246,10 +310,11 @@ class LocalCommunity:
         """Take down the familiar set of a member, as far as it is known."""
         before = self.familiar_of.get(node)
         self.familiar_of[node] = familiar
+        self._changes.note(node)
         if before is None:
-            self._beginnings += 1  # what was heard of it before may be news now
+            self._begun.note(node)
         elif before & ~familiar:
-            self._beginnings += 1
+            self._begun.note(node)
             self._join_anew()
         self._unjoined[node] = familiar
 

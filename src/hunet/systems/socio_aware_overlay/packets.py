@@ -1,4 +1,8 @@
-"""What devices of the Socio-Aware Overlay tell each other: communities, brokers, subscriptions, publications."""
+"""What devices of the Socio-Aware Overlay tell each other: communities, brokers, subscriptions, publications.
+
+Who has been told before is told what has changed since. The news that a device has for a peer are numbered; who misses
+a number asks for everything.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from operator import or_
 from typing import Literal
 
 from hunet.model import Node, NodeSet, Topic
-from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, text_size, widths
+from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, number_size, text_size, widths
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Control
 
@@ -16,19 +20,27 @@ Purpose = Literal["inject", "flood", "unicast"]
 
 
 class CommunityNews(Control, frozen=True, gc=False):
-    """What community detection exchanges (section 4.3, step 3): C, F and FoC."""
+    """What community detection exchanges (section 4.3, step 3): C, F and FoC.
+
+    All of it, or who has joined or left C and F since, and what has changed in FoC.
+    """
 
     community: NodeSet
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
+    number: int = 0
+    everything: bool = True
 
     @property
     def size(self) -> int:
-        return KIND_BYTES + community_size(self.community, self.familiar, self.familiar_of)
+        here = community_size(self.community, self.familiar, self.familiar_of)
+        return KIND_BYTES + here + number_size(self.number) + 1
 
 
 def community_size(community: NodeSet, familiar: NodeSet, familiar_of: dict[Node, NodeSet]) -> int:
     """Bytes of what community detection exchanges."""
+    if not community and not familiar and not familiar_of:
+        return 4
     many = len(familiar_of)
     named = reduce(or_, familiar_of.values(), community | familiar)
     devices = reduce(or_, map((1).__lshift__, familiar_of), named).bit_count()
@@ -40,26 +52,43 @@ class SubscriptionNews(Control, frozen=True, gc=False):
     """Subscriptions and unsubscriptions on their way to the broker (section 5.2, step 1), or its list (step 3)."""
 
     records: tuple[tuple[Node, Topic, bool, float], ...]
+    number: int = 0
+    everything: bool = False
 
     @property
     def size(self) -> int:
+        numbered = number_size(self.number) + 1
         named, many = len({record[0] for record in self.records}), len(self.records)
         topics = sum([text_size(record[1]) for record in self.records])
-        return KIND_BYTES + ids_size(named) + count_size(many) + topics + many * (widths(named, 0).node + 1 + 8)
+        each = widths(named, 0).node + 1 + 8
+        return KIND_BYTES + ids_size(named) + count_size(many) + topics + many * each + numbered
 
 
 class BrokerNews(Control, frozen=True, gc=False):
     """The brokers of communities with timestamps (section 5.2, steps 1 and 3): brokers, members, since when."""
 
     communities: tuple[tuple[NodeSet, NodeSet, float], ...]
+    number: int = 0
 
     @property
     def size(self) -> int:
+        numbered = number_size(self.number)
         named, many = 0, len(self.communities)
         for brokers, members, _ in self.communities:
             named |= brokers | members
         devices = named.bit_count()
-        return KIND_BYTES + ids_size(devices) + count_size(many) + many * (2 * widths(devices, 0).nodes + 8)
+        return KIND_BYTES + ids_size(devices) + count_size(many) + many * (2 * widths(devices, 0).nodes + 8) + numbered
+
+
+class TellAll(Control, frozen=True, gc=False):
+    """News have not arrived: the receiver tells everything again."""
+
+    number: int
+    """What came instead."""
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + number_size(self.number)
 
 
 class Handed(Carried, frozen=True, gc=False):

@@ -36,8 +36,10 @@ from hunet.systems.socio_aware_overlay.packets import (
     Handed,
     Purpose,
     SubscriptionNews,
+    TellAll,
 )
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
+from hunet.systems.socio_aware_overlay.telling import Telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +114,6 @@ class SocioAwareOverlay(Carrier):
         "errands": MessageSet,
         "unicasts": MessageSet,
         "floods": dict[tuple[NodeSet, int], MessageSet],
-        "_reach": NodeSet,
     }
 
     @classmethod
@@ -172,21 +173,18 @@ class SocioAwareOverlay(Carrier):
         """Publications on their way to other brokers over contacts."""
         self.floods: dict[tuple[NodeSet, int], MessageSet] = {}
         """Publications to be spread, by who may get them, and how many more times they may be passed on."""
-        self._reach: NodeSet = 0
-        """Who may get any of them."""
+        self._floods_to: dict[Node, MessageSet] | None = None
+        """By who may get them; made when it is needed."""
         self._online = parameters.mode == "online"
         self._direct = parameters.broker_link != "unicast"
         self._seen = self.place
         """The place that followed from the community as it was last looked at."""
         self._degree = 0
         """That place is the same as long as all nodes that get more neighbours have fewer than this."""
-        self._words: dict[bool, tuple[Control, ...]] = {}
-        """The greetings for members of the community and its brokers and for others, until something changes."""
-        self._said: tuple[CommunityNews, BrokerNews, SubscriptionNews] | None = None
-        """What they were made of: what has not changed since is said as it was."""
-        self._brokers_heard: dict[Node, object] = {}
-        self._subscriptions_heard: dict[Node, object] = {}
-        """What each peer said last: who says the same again need not be listened to."""
+        self._telling = Telling()
+        """What each peer has been told, and what has come of what it tells."""
+        self._unheeded: dict[Node, tuple[NodeSet, tuple[Record, ...]]] = {}
+        """Of each peer: whose subscriptions concerned this device, and the records that did not."""
 
     @property
     def is_broker(self) -> bool:
@@ -215,17 +213,11 @@ class SocioAwareOverlay(Carrier):
                 self.driver.set_timer(f"familiar {peer}", reached)
             if self.view.nodes != self.place.community:  # a window has moved on
                 self._look_around(now)
-        greeting = super().link_up(peer, now)
-        near = self._is_near(peer)
-        words = self._words.get(near)
-        if words is not None and words[-1] != greeting[-1]:  # messages have expired since
-            words = None
-        if words is None:
-            words = self._words[near] = (*self._news(near), *greeting)
-        return words
+        return (*self._news(peer, now), *super().link_up(peer, now))
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
+        self._telling.part(peer)
         if self._online:
             self.driver.cancel_timer(f"familiar {peer}")
             if self.view.part(peer, now):
@@ -236,34 +228,46 @@ class SocioAwareOverlay(Carrier):
         self._look_around(now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, CommunityNews):
-            if self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now):
-                self._look_around(now)
-        elif isinstance(packet, BrokerNews):
-            if self._brokers_heard.get(peer) != packet.communities:
-                self._brokers_heard[peer] = packet.communities
-                if self.directory.update(packet.communities):
-                    self._words.clear()
-                    self._withdraw(now)
-            self._find_default(peer, now)
-        elif isinstance(packet, SubscriptionNews):
-            if self._subscriptions_heard.get(peer) != packet.records:
-                self._subscriptions_heard[peer] = packet.records
-                if not self.subscriptions.knows(packet.records):
-                    self._learn(self._of_concern(packet.records, peer), peer)
+        if isinstance(packet, (CommunityNews, BrokerNews, SubscriptionNews)):
+            self._hear(peer, packet, now)
+        elif isinstance(packet, TellAll):
+            if self._telling.tells_all(peer):
+                for news in self._news(peer, now):
+                    self.driver.send(peer, news)
         else:
+            if self._online and isinstance(packet, Seen):
+                self._find_default(peer, now)
             super().receive(peer, packet, now)
             if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
                 done = self.errands & packet.messages
                 self.errands ^= done
                 self._drop(done)
 
+    def _hear(self, peer: Node, news: CommunityNews | BrokerNews | SubscriptionNews, now: float) -> None:
+        """Step 1: take in what a peer tells; who has missed any of it asks for everything."""
+        everything = not isinstance(news, BrokerNews) and news.everything
+        if not self._telling.hear(peer, news.number, everything):
+            if self._telling.asks(peer):
+                self.driver.send(peer, TellAll(news.number))
+        elif isinstance(news, CommunityNews):
+            if everything:
+                self._unheeded.pop(peer, None)
+            told = Told(news.community, news.familiar, news.familiar_of)
+            if self.view.hear(peer, told, now, everything):
+                self._look_around(now)
+        elif isinstance(news, BrokerNews):
+            if self.directory.update(news.communities):
+                self._withdraw(now)
+        else:
+            if everything:
+                self._unheeded.pop(peer, None)
+            self._learn(self._of_concern(news.records, peer), peer)
+
     def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Direct):
             self._accept(node, packet, now)
         elif isinstance(packet, BrokerNews):
             if self.directory.update(packet.communities):
-                self._words.clear()
                 self._withdraw(now)
         elif isinstance(packet, SubscriptionNews):
             self._learn(packet.records, node, shared=True)
@@ -291,7 +295,7 @@ class SocioAwareOverlay(Carrier):
             return self.outbox & wanted, "inject", 0, 0
         if self.errands & wanted and brokered:
             return self.errands & wanted, "inject", 0, 0
-        if self._reach >> peer & 1:
+        if self._floods_for(peer) & wanted:
             for (scope, left), messages in self.floods.items():
                 if scope >> peer & 1 and messages & wanted:
                     return messages & wanted, "flood", scope, left - 1
@@ -387,41 +391,60 @@ class SocioAwareOverlay(Carrier):
 
     def _flood(self, messages: MessageSet, scope: NodeSet, left: int) -> MessageSet:
         self.floods[scope, left] = self.floods.get((scope, left), 0) | messages
-        self._reach |= scope
+        if self._floods_to is not None:
+            _add(self._floods_to, scope, messages)
         return messages
+
+    def _floods_for(self, peer: Node) -> MessageSet:
+        if self._floods_to is None:
+            self._floods_to = {}
+            for (scope, _), messages in self.floods.items():
+                _add(self._floods_to, scope, messages)
+        return self._floods_to.get(peer, 0)
 
     # Subscriptions --------------------------------------------------------------------------------------------------
 
-    def _of_concern(self, records: Sequence[Record], peer: Node) -> Sequence[Record]:
-        """Of records that a peer tells, those that concern this device: step 4, and for brokers their guests'."""
+    def _of_concern(self, records: tuple[Record, ...], peer: Node) -> Sequence[Record]:
+        """Of records that a peer tells or has told, those that concern this device: step 4, and for brokers guests'."""
         subscribers = self.place.community
         if self.knows_no_broker:
             subscribers |= 1 << peer
         if self.is_broker:
-            if self.place.brokers >> peer & 1:
-                return records
-            subscribers |= 1 << peer
-        return [record for record in records if subscribers >> record[0] & 1]
+            subscribers = -1 if self.place.brokers >> peer & 1 else subscribers | 1 << peer
+        before, unheeded = self._unheeded.get(peer, (subscribers, ()))
+        if unheeded and subscribers != before:
+            records, unheeded = (*unheeded, *records), ()
+        found: list[Record] = []
+        others: list[Record] = []
+        for record in records:
+            (found if subscribers >> record[0] & 1 else others).append(record)
+        if others or unheeded or before != subscribers:
+            self._unheeded[peer] = subscribers, (*unheeded, *others)
+        return found
 
     def _learn(self, records: Sequence[Record], teller: Node | None = None, shared: bool = False) -> None:
         """Take in subscriptions and pass on what is new: to members in contact and, Direct, to the other brokers."""
-        news = self.subscriptions.update(records)
+        before = self.subscriptions.changes.count
+        news = tuple(self.subscriptions.update(records))
         if not news:
             return
-        self._words.clear()
-        packet = SubscriptionNews(tuple(news))
+        told = self._telling.told(teller) if teller is not None else None
+        if told is not None and told.records == before:
+            told.records = self.subscriptions.changes.count
         for neighbour in self.known:
-            if neighbour != teller and self._is_near(neighbour):
-                self.driver.send(neighbour, packet)
+            told = self._telling.told(neighbour)
+            if neighbour != teller and told is not None and self._is_near(neighbour):
+                self.driver.send(neighbour, SubscriptionNews(news, told.next()))
+                if told.records == before:
+                    told.records = self.subscriptions.changes.count
         if self.is_broker and self._direct and not shared:
             for broker in _sorted(self.place.brokers & ~(1 << self.node)):
-                self._send_out_of_band(broker, packet)
+                self._send_out_of_band(broker, SubscriptionNews(news))
 
     # The overlay ----------------------------------------------------------------------------------------------------
 
     def _look_around(self, now: float) -> None:
         """Step 2: the brokers of the community, as far as this device can see."""
-        self._words.clear()
         nodes = self.view.nodes
         if nodes == 1 << self.node:
             self._move(Place(nodes), now)
@@ -450,12 +473,11 @@ class SocioAwareOverlay(Carrier):
             return
         before, self.place = self.place, place
         was_broker = before.brokers >> self.node & 1
-        self._words.clear()
-        self._subscriptions_heard.clear()  # what did not concern this device may do so now
+        since = self.directory.after_withdrawal(self.node, now)
         if self.is_broker and self._online:
-            self.directory.update([(place.brokers, place.community, now)])
+            self.directory.update([(place.brokers, place.community, since)])
         if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
-            change = BrokerNews(((place.brokers, place.community, now),))
+            change = BrokerNews(((place.brokers, place.community, since),))
             for broker in _sorted(self.directory.brokers & ~(1 << self.node)):
                 self._send_out_of_band(broker, change)
             if was_broker:
@@ -474,32 +496,30 @@ class SocioAwareOverlay(Carrier):
         """Take this device out of the directory if it is listed and is no broker; contacts spread the word."""
         if self._online and not self.is_broker and self.directory.brokers >> self.node & 1:
             self.directory.update([(1 << self.node, 0, now)])
-            self._words.clear()
 
-    def _news(self, near: bool) -> tuple[Control, ...]:
-        """What a device tells whom it meets (step 1)."""
-        told, entries, records = self.view.told(), self.directory.entries(), self.subscriptions.records()
-        if self._said is None:
-            self._said = CommunityNews(*told), BrokerNews(entries), SubscriptionNews(records)
-        community, brokers_, subscriptions = self._said
-        if community.familiar_of is not told.familiar_of:
-            community = CommunityNews(*told)
-        if brokers_.communities is not entries:
-            brokers_ = BrokerNews(entries)
-        if subscriptions.records is not records:
-            subscriptions = SubscriptionNews(records)
-        self._said = community, brokers_, subscriptions
-        news: list[Control] = [community, brokers_] if self._online else []
-        if near:
-            news.append(subscriptions)
-        return tuple(news)
+    def _news(self, peer: Node, now: float) -> list[Control]:
+        """What a device tells whom it meets (step 1): all that it knows, or what has changed since they met."""
+        told, news = self._telling.told(peer), list[Control]()
+        everything = told is None
+        if told is None:
+            told = self._telling.begin(peer, now)
+            self.view.tell_all(peer)
+        if self._online:
+            _, said = self.view.tell(peer)
+            news.append(CommunityNews(said.community, said.familiar, said.familiar_of, told.next(), everything))
+            if told.entries != self.directory.changes.count:
+                entries = self.directory.news(told.entries)
+                told.entries = self.directory.changes.count
+                if entries:
+                    news.append(BrokerNews(entries, told.next()))
+        if self._is_near(peer):
+            records = self.subscriptions.news(told.records)
+            told.records = self.subscriptions.changes.count
+            news.append(SubscriptionNews(records, told.next(), everything and not self._online))
+        return news
 
     def _is_near(self, peer: Node) -> bool:
         return self.knows_no_broker or bool((self.place.community | self.place.brokers) >> peer & 1)
-
-    def _see(self, new: MessageSet) -> None:
-        super()._see(new)
-        self._words.clear()
 
     def _wake_all(self) -> None:
         for neighbour in self.known:
@@ -515,6 +535,11 @@ class SocioAwareOverlay(Carrier):
         alone = self.place.community == 1 << self.node
         guests = {guest for known in self.parameters.communities or () for guest in known.guests}
         return {"brokers": float(self.is_broker), "loners": float(alone or self.node in guests)}
+
+
+def _add(to: dict[Node, MessageSet], nodes: NodeSet, messages: MessageSet) -> None:
+    for node in members(nodes):
+        to[node] = to.get(node, 0) | messages
 
 
 def _as_set(nodes: Sequence[Node]) -> NodeSet:

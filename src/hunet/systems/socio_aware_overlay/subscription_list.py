@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Node, NodeSet, Topic, interest_of, matching_score
 from hunet.model.interests import tags_of
+from hunet.systems.socio_aware_overlay.changes import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 Record = tuple[Node, Topic, bool, float]
 """Subscriber, interest, whether it has it (or no longer does), since when."""
@@ -43,28 +44,30 @@ class SubscriptionList:
         self._others: list[Topic] | None = None
         """The interests that are more than a tag, once somebody has asked for subscribers."""
         self._all: tuple[Record, ...] | None = None
-        self._judged: set[Record] = set()
-        """Every record ever heard."""
-
-    def knows(self, records: Sequence[Record]) -> bool:
-        """Whether none of these records would be news."""
-        return records == self._all or self._judged.issuperset(records)  # members of a community mostly know the same
+        self.changes = Changes[tuple[Node, Topic]]()
+        """Of records, by subscriber and topic."""
 
     def update(self, records: Iterable[Record]) -> list[Record]:
         """Take in records; returns those that were news."""
         news: list[Record] = []
         for record in records:
-            self._judged.add(record)
             node, topic, wanted, time = record
             known = self._records.get((node, topic))
             if known is None or (time, not wanted) > (known[3], not known[2]):
                 self._records[node, topic] = record
+                self.changes.note((node, topic))
                 others = self._subscribers.get(topic, 0) & ~(1 << node)
                 self._subscribers[topic] = others | wanted << node
                 news.append(record)
         if news:
             self._all = self._others = None
         return news
+
+    def news(self, told: int | None) -> tuple[Record, ...]:
+        """What has changed since somebody was told, or all that is known (None), in a fixed order."""
+        if told is None:
+            return self.records()
+        return tuple(sorted([self._records[key] for key in self.changes.since(told)]))
 
     def subscribers(self, topic: Topic) -> NodeSet:
         """Those who want messages of a topic."""
