@@ -39,6 +39,7 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "social-election": ("social-election", {}),
     "socialcast, T = 20 s": ("socialcast", {}),
     "socialcast, T = 300 s": ("socialcast", {"period": 300.0}),  # the paper's T is for a run of hours
+    "overlay": ("socio-aware-overlay", {}),
     "overlay, threshold 3,600 s": ("socio-aware-overlay", {"threshold": 3600.0}),  # its paper's is for months
 }
 LEAST, TRY_FOR, LONG = 3, 0.3, 5.0

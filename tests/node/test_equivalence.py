@@ -27,7 +27,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "b-sub-p": {"decay_cycle": 256.0},
     "socialcast": {"period": 7.0},
     "social-election": {},
-    "socio-aware-overlay": {},
+    "socio-aware-overlay": {"broker_link": "unicast"},  # as live nodes have it
     "mops": {},
     "k-nearest": {},
 }

@@ -63,7 +63,6 @@ def test_settings_of_the_demo_follow_from_the_crowd() -> None:
     assert slow["b-sub"]["decay_cycle"] == 100 * quick["b-sub"]["decay_cycle"]
     assert "b-sub-p" not in slow  # each device finds its own decay cycle
     assert slow["social-election"] == {"replication": "naive"}  # each device finds its own window
-    assert demo_parameters(scales._replace(span=8 * 3600.0))["socio-aware-overlay"] == {"threshold": 3600}
     for protocol, parameters in quick.items():
         assert from_mapping(protocol_class(protocol).Parameters, parameters)
 

@@ -95,7 +95,7 @@ class Person:
         """With a window, when a contact starts or ends; how many were forgotten."""
         if self.rules.window is None:
             return 0
-        self.familiar = {n for n in self.familiar if self.together(n, now) >= self.rules.threshold}
+        self.familiar = {n for n in self.familiar if self.together(n, now) >= (self.rules.threshold or 0)}
         stale = {n for n in self.community - self.familiar if self.confirmed.get(n, now) < now - self.rules.window}
         for node in stale:
             self.community.discard(node)
@@ -120,7 +120,7 @@ def simulated(contacts: Contacts, rules: DetectionParameters) -> tuple[list[Pers
             people[b].hears(a, said, now)
             people[a].hears(b, answer, now)
         for a, b in sorted((a, b) for start, a, b, end in rows if start <= now <= end):
-            if b not in people[a].familiar and people[a].together(b, now) >= rules.threshold:
+            if b not in people[a].familiar and people[a].together(b, now) >= (rules.threshold or 0):
                 people[a].befriend(b, now)
                 people[b].befriend(a, now)
         for a, b in sorted((a, b) for _, a, b, end in rows if end == now):

@@ -79,7 +79,7 @@ ZERO, A, B, C, D, E, PEER, J, X, Y = range(10)
 
 
 def community(algorithm: str, *members_: int, **rules: Any) -> LocalCommunity:
-    made = LocalCommunity(ZERO, DetectionParameters(algorithm=algorithm, **rules))  # type: ignore[arg-type]
+    made = LocalCommunity(ZERO, DetectionParameters(algorithm=algorithm, threshold=100.0, **rules))  # type: ignore[arg-type]
     made.nodes = nodes(ZERO, *members_)
     return made
 
@@ -275,7 +275,7 @@ def under_its_rules(connectivity: Path, rules: DetectionParameters) -> tuple[lis
         ends, pair = ((a, b), (b, a)), frozenset((a, b))
         if what == "down":
             total[pair] = total.get(pair, 0.0) + now - since.pop(pair)
-            for one, two in ends if total[pair] > rules.threshold else ():
+            for one, two in ends if total[pair] > (rules.threshold or 0) else ():
                 familiar[one] |= 1 << two
                 devices[one].nodes |= 1 << two
         elif rules.algorithm == "k-clique":

@@ -650,6 +650,9 @@ def test_packets_travel_as_plain_data_with_names() -> None:
         "community": ["bob", "ann"],
         "familiar": ["bob"],
         "familiar_of": {"bob": ["eve", "ann"]},
+        "judged": {},
+        "number": 0,
+        "everything": True,
     }
     assert plain[1]["records"] == [["eve", "news", True, 3.0]]
     assert [decode(each, messages, numbers) for each in plain] == packets

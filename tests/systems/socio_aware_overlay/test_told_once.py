@@ -92,7 +92,7 @@ def test_who_has_missed_something_asks_once_for_everything() -> None:
     net = network()
     ann, bob = net.nodes[:2]
     ann.meet(bob, at=0, seconds=20)
-    news = CommunityNews(0b1000, 0, {}, 77, everything=False)
+    news = CommunityNews(0b1000, 0, {}, number=77, everything=False)
     before = len(net.sent)
     ann.connect(bob, 100)
     ann.receive(1, news, 100.0)
@@ -112,9 +112,9 @@ def test_what_lossy_links_have_lost_is_told_again() -> None:
         ann, bob = net.nodes
         for turn in range(40):
             if turn < 5:
-                ann.subscribe(f"topic {turn}")
+                ann.subscribe(f"t{turn}")
             ann.meet(bob, at=100.0 * turn, seconds=10)
-        assert [record[1] for record in bob.protocol.subscriptions.records()] == [f"topic {n}" for n in range(5)]
+        assert [record[1] for record in bob.protocol.subscriptions.records()] == [f"t{n}" for n in range(5)]
         assert bob.protocol.view.familiar_of[0] == 0b10
         asked = [packet for _, _, packet in net.sent if isinstance(packet, TellAll)]
         assert bool(asked) == bool(loss)

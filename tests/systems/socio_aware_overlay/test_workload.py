@@ -44,4 +44,4 @@ def test_what_cannot_be_is_said() -> None:
     with pytest.raises(HunetError, match="make no 200 subscriptions"):
         make_workload(CIRCLES, kind="overlay", subscriptions=200)
     with pytest.raises(HunetError, match="no community found"):
-        make_workload(CIRCLES, kind="overlay", within=0.5)
+        make_workload(CIRCLES, kind="overlay", threshold=1e9, within=0.5)

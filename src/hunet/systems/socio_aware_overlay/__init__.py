@@ -36,6 +36,7 @@ Where we depart from the paper, and why
   takes down the wishes of those it meets and hands publications to them, beside waiting for a broker: the paper says
   nothing of a network that has no broker yet.
 - Live nodes have no network that joins all brokers: they use Unicast, and refuse Direct.
+- The threshold of familiarity is derived from a device's own contacts unless it is given (``familiar``).
 - Brokers are all members of the highest centrality, or the smallest of them. Betweenness, which the paper leaves
   for later, may take the place of closeness.
 - Unicast is epidemic among all devices, which the paper says it may end up as, or brokers meeting brokers.
@@ -74,16 +75,16 @@ SYSTEM = System(
 
 
 def settings(scales: Scales) -> list[Setting]:
-    """Who spends a certain share of the time together is familiar: the paper's thresholds are for traces of months.
+    """Devices derive who is familiar; or who spends a certain share of the time together is.
 
     To advise, brokers use contacts only: brokers that reach each other without contacts would need an infrastructure.
     The demo shows them as the paper has them, and what they send beside contacts.
     """
-    found = [Setting("socio-aware-overlay", "socio-aware-overlay", {"threshold": rounded(scales.span / 8)}, "demo")]
-    for share, carrier in ((8, "contact"), (8, "epidemic"), (16, "epidemic")):
-        threshold = rounded(scales.span / share)
-        chosen = {"threshold": threshold, "broker_link": "unicast", "unicast": carrier}
-        purpose: Purpose = "quick" if (share, carrier) == (8, "epidemic") else "advise"
-        name = f"socio-aware-overlay, threshold {threshold:g} s, {carrier}"
-        found.append(Setting(name, "socio-aware-overlay", chosen, purpose))
+    found = [Setting("socio-aware-overlay", "socio-aware-overlay", {}, "demo")]
+    for share, carrier in ((0, "contact"), (0, "epidemic"), (8, "epidemic")):
+        threshold = rounded(scales.span / share) if share else None
+        chosen = {"broker_link": "unicast", "unicast": carrier} | ({"threshold": threshold} if threshold else {})
+        purpose: Purpose = "quick" if (share, carrier) == (0, "epidemic") else "advise"
+        said = f"threshold {threshold:g} s, " if threshold else ""
+        found.append(Setting(f"socio-aware-overlay, {said}{carrier}", "socio-aware-overlay", chosen, purpose))
     return found

@@ -158,7 +158,7 @@ class BubbleRap(DestinationRouter):
 
     def ways(self, now: float) -> tuple[Control, ...]:
         mine = self.standing(now)
-        return (Ranks(mine.in_network, mine.in_community, *self.view.told()),)
+        return (Ranks(mine.in_network, mine.in_community, *self.view.told()[:3]),)
 
     def timer(self, tag: str, now: float) -> None:
         self.view.cross(int(tag.removeprefix("familiar ")), now)

@@ -39,6 +39,10 @@ LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
 class CommunityStudyParameters(DetectionParameters, frozen=True):
     """What is detected and compared."""
 
+    threshold: Annotated[
+        float,
+        about("time together that makes a peer familiar", symbol="T_th", unit="s", source="section 4.4", gt=0),
+    ] = 250_000.0
     share: Annotated[float, about("devices detect on this first share of the trace", source="Fig. 5", gt=0, le=1)] = 1.0
     least_contacts: Annotated[int, about("Table 1: pairs that met less often are no edge of the graph", ge=1)] = 1
 

@@ -20,24 +20,28 @@ from hunet.systems.socio_aware_overlay.local_community import DetectionParameter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hunet.model import Contacts, NodeSet
+    from hunet.model import Contacts, Node, NodeSet
 
 
 def detect(contacts: Contacts, rules: DetectionParameters, until: float | None = None) -> list[LocalCommunity]:
     """What every device knows after a trace, or after its contacts up to a time."""
     devices = [LocalCommunity(node, rules) for node in range(len(contacts.names))]
     columns = (contacts.start.tolist(), contacts.a.tolist(), contacts.b.tolist(), contacts.end.tolist())
-    agenda: list[tuple[float, int, int, int]] = []
-    """(time, 1 for a threshold reached or 2 for the end of a contact, the two devices)"""
+    agenda: list[tuple[float, int, Node, Node, float]] = []
+    """(time, 1 for a threshold that a device reaches or 2 for the end of a contact, the devices, when it ends)"""
+
+    def reach(time: float | None, one: Node, two: Node, last: float) -> None:
+        if time is not None and time <= last:
+            heappush(agenda, (time, 1, one, two, last))
 
     def advance(now: float) -> None:
         while agenda and agenda[0][0] < now:
-            time, kind, a, b = heappop(agenda)
-            for one, two in ((a, b), (b, a)):
-                if kind == 1:
-                    devices[one].cross(two, time)
-                else:
-                    devices[one].part(two, time)
+            time, kind, a, b, last = heappop(agenda)
+            if kind == 2:
+                devices[a].part(b, time)
+                devices[b].part(a, time)
+            elif not devices[a].cross(b, time):
+                reach(devices[a].crossing(b), a, b, last)
 
     for start, a, b, end in zip(*columns, strict=True):
         if until is not None and start > until:
@@ -45,15 +49,13 @@ def detect(contacts: Contacts, rules: DetectionParameters, until: float | None =
         if agenda and agenda[0][0] < start:
             advance(start)
         one, two = devices[a], devices[b]
-        reached = one.meet(b, start)
-        two.meet(a, start)
+        last = end if until is None else min(end, until)
+        reach(one.meet(b, start), a, b, last)
+        reach(two.meet(a, start), b, a, last)
         (all_told, told), (all_answered, answer) = one.tell(b), two.tell(a)
         two.hear(a, told, start, all_told)
         one.hear(b, answer, start, all_answered)
-        last = end if until is None else min(end, until)
-        if reached is not None and reached <= last:
-            heappush(agenda, (reached, 1, a, b))
-        heappush(agenda, (last, 2, a, b))
+        heappush(agenda, (last, 2, a, b, last))
     advance(float("inf"))
     return devices
 

@@ -25,12 +25,17 @@ Where we depart from the paper, and why
 - A familiar peer's own familiar set enters FoC at once, as it was told in this contact.
 - In step 6 the members of the peer's community are tried once, in the order of their numbers, each with those before it
   already in C. The paper gives no order.
+- Without a threshold, that of ``familiar`` is derived, and beside k - 1 members more than half of a familiar set has to
+  be in C. Then familiar sets become smaller at times, of which the paper knows nothing: of two versions of a familiar
+  set the one that was judged later counts, only those of one judgement are united, and who was admitted by a familiar
+  set that is out of date is judged again.
 - With a sliding window, which the paper leaves to another, familiar peers are forgotten with their contacts, and a
   member that has not been confirmed for the length of the window leaves the community.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from hunet.model import Node, NodeSet, Parameters, about, members
@@ -48,10 +53,19 @@ class DetectionParameters(Parameters, frozen=True):
     algorithm: Annotated[
         Literal["k-clique", "simple"], about("who is admitted to a community, and by what test", source="section 4.3")
     ] = "k-clique"
-    threshold: Annotated[
-        float,
-        about("time together that makes a peer familiar", symbol="T_th", unit="s", source="section 4.4", gt=0),
-    ] = 250_000.0
+    threshold: (
+        Annotated[
+            float,
+            about(
+                "time together that makes a peer familiar; none: derived from the contacts so far",
+                symbol="T_th",
+                unit="s",
+                source="section 4.4",
+                gt=0,
+            ),
+        ]
+        | None
+    ) = None
     k: Annotated[int, about("size of the cliques of k-clique", symbol="k", source="section 4.3", ge=2)] = 3
     admission: Annotated[
         float, about("simple: share of a peer's familiar set in the community", symbol="λ", source="section 4.3", ge=0)
@@ -68,7 +82,9 @@ class DetectionParameters(Parameters, frozen=True):
     ) = None
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < self.threshold:
+        if self.window is not None and self.threshold is None:
+            raise ValueError("window needs a threshold: a derived one is for all contacts so far")
+        if self.window is not None and self.threshold is not None and self.window < self.threshold:
             raise ValueError(f"window ({self.window:g} s) is shorter than threshold ({self.threshold:g} s)")
 
 
@@ -79,6 +95,8 @@ class Told(NamedTuple):
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
     """FoC: what it knows of its members' familiar sets."""
+    judged: dict[Node, int] = {}  # noqa: RUF012  (nobody changes what was told)
+    """Of those whose thresholds are derived, the teller's too: when these rose last, as far as known."""
 
 
 _NOTHING = Told(0, 0, {})
@@ -92,6 +110,7 @@ class Heard:
         self.familiar: NodeSet = 0
         self.familiar_of: dict[Node, NodeSet] = {}
         """Of those of whom this device knows itself, it has taken in what there is."""
+        self.judged: dict[Node, int] = {}
         self.begun = begun
         """What this device has begun to know of others since has not been compared."""
 
@@ -129,6 +148,10 @@ class LocalCommunity:
         """The local community C."""
         self.familiar_of: dict[Node, NodeSet] = {}
         """FoC: for members of C, what is known of their familiar sets."""
+        self.judged: dict[Node, int] = {}
+        """When their derived thresholds rose last, as far as known; those that are given never do."""
+        self._derived = rules.threshold is None
+        self._forgets = self._derived or rules.window is not None
         self._familiar = FamiliarSet(rules.threshold, rules.window)
         self._present: dict[Node, NodeSet] = {}
         """The familiar sets that peers in contact have told."""
@@ -159,7 +182,8 @@ class LocalCommunity:
     def told(self) -> Told:
         """What there is to tell; the same object until something changes."""
         if self._told is None:
-            self._told = Told(self.nodes, self.familiar, dict(self.familiar_of))
+            judged = {**self.judged, self.node: self._familiar.judged} if self._derived else {}
+            self._told = Told(self.nodes, self.familiar, dict(self.familiar_of), judged)
         return self._told
 
     def tell(self, peer: Node) -> tuple[bool, Told]:
@@ -173,7 +197,11 @@ class LocalCommunity:
             return False, _NOTHING
         known = self.familiar_of
         changed = {node: known[node] for node in self._changes.since(before[2]) if node in known}
-        return False, Told(before[0] ^ nodes, before[1] ^ familiar, changed)
+        judged: dict[Node, int] = {}
+        if self._derived:
+            judged = {node: self.judged[node] for node in changed if node in self.judged}
+            judged[self.node] = self._familiar.judged
+        return False, Told(before[0] ^ nodes, before[1] ^ familiar, changed, judged)
 
     def tell_all(self, peer: Node) -> None:
         """The peer has missed something: it is told everything next."""
@@ -215,16 +243,17 @@ class LocalCommunity:
         heard.community ^= told.community
         heard.familiar ^= told.familiar
         familiar = self._present[peer] = heard.familiar
+        heard.judged.update(told.judged)
         new = self._take_in(heard, told.familiar_of)
         if self.nodes >> peer & 1:
             self._confirm(peer, now)
             if self.familiar_of.get(peer) != familiar:
-                self._know(peer, familiar)
+                self._know(peer, familiar, heard.judged.get(peer, 0))
                 new = True
         elif self.admits(familiar):
-            self._admit(peer, familiar, now)
+            self._admit(peer, familiar, now, heard.judged.get(peer, 0))
             if self.rules.aggressive:
-                self.bring_along(Told(heard.community, familiar, heard.familiar_of), now)
+                self.bring_along(Told(heard.community, familiar, heard.familiar_of, heard.judged), now)
             new = True
         if new:
             self._told = None
@@ -233,39 +262,55 @@ class LocalCommunity:
     def _take_in(self, heard: Heard, told: Mapping[Node, NodeSet]) -> bool:
         """Step 3: unite what is known of members with what a peer tells now, or told before they were; if news."""
         new, mine, others = False, self.familiar_of, heard.familiar_of
-        forgets = self.rules.window is not None
+        forgets, judged = self._forgets, heard.judged
         for node, familiar in told.items():
             if node not in mine:
                 others[node] = familiar
                 continue
             if forgets:
                 others[node] = familiar
-            new |= self._unite(node, familiar)
+            new |= self._unite(node, familiar, judged.get(node, 0))
         if heard.begun != self._begun.count:
             for node in self._begun.since(heard.begun):
                 if node in mine and node in others and heard.community >> node & 1:
-                    new |= self._unite(node, others[node] if forgets else others.pop(node))
+                    known = others[node] if forgets else others.pop(node)
+                    new |= self._unite(node, known, judged.get(node, 0))
             heard.begun = self._begun.count
         return new
 
-    def _unite(self, node: Node, familiar: NodeSet) -> bool:
-        known = self.familiar_of[node]
+    def _unite(self, node: Node, familiar: NodeSet, judged: int) -> bool:
+        """Take in what was heard of a member's familiar set; whether it is news."""
+        known, last = self.familiar_of[node], self.judged.get(node, 0)
+        if judged != last:
+            if judged < last:
+                return False
+            self._know(node, familiar, judged)
+            return True
         if known is familiar or not familiar & ~known:
             return False
-        self._know(node, known | familiar)
+        self._know(node, known | familiar, judged)
         return True
 
     def cross(self, peer: Node, now: float) -> bool:
-        """Step 4: a peer in contact has become familiar."""
+        """Step 4: a peer in contact has become familiar; or not yet, since a derived threshold has risen."""
+        if self._derived and (self.crossing(peer) or inf) > now:
+            return False
         self._familiar.cross(peer)
         self._befriend(peer, now)
         return True
 
+    def crossing(self, peer: Node) -> float | None:
+        """When a peer in contact becomes familiar if it stays; None if that is not known or if it is already."""
+        return None if self._familiar.nodes >> peer & 1 else self._familiar.crossing(peer)
+
     def part(self, peer: Node, now: float) -> bool:
         """The contact ends; whether anything is new."""
+        before = self.familiar
         new = self._familiar.part(peer, now)
-        if new:
+        if new and self.familiar >> peer & 1:
             self._befriend(peer, now)
+        if before & ~self.familiar:
+            self._judge_anew()
         self._present.pop(peer, None)
         return self._forget(now) or new
 
@@ -275,7 +320,7 @@ class LocalCommunity:
         """Step 5: whether one with this familiar set belongs here."""
         common = (familiar & self.nodes).bit_count()
         if self.rules.algorithm == "k-clique":
-            return common >= self.rules.k - 1
+            return common >= self.rules.k - 1 and (not self._derived or 2 * common > familiar.bit_count())
         return familiar != 0 and common / familiar.bit_count() > self.rules.admission
 
     def bring_along(self, told: Told, now: float) -> None:
@@ -284,31 +329,56 @@ class LocalCommunity:
             common, either = self.nodes & told.community, self.nodes | told.community
             if common.bit_count() > self.rules.merging * either.bit_count():
                 for node in members(told.community & ~self.nodes):
-                    self._admit(node, told.familiar_of.get(node), now)
+                    self._admit(node, told.familiar_of.get(node), now, told.judged.get(node, 0))
             return
         for node in reversed(members(told.community & ~self.nodes)):
             familiar = told.familiar_of.get(node)
             if familiar is not None and self.admits(familiar):
-                self._admit(node, familiar, now)
+                self._admit(node, familiar, now, told.judged.get(node, 0))
 
     # Steps ----------------------------------------------------------------------------------------------------------
 
     def _befriend(self, peer: Node, now: float) -> None:
         self._unjoined[self.node] = self.familiar
-        self._admit(peer, self._present.get(peer), now)
+        heard = self._heard.get(peer)
+        self._admit(peer, self._present.get(peer), now, heard.judged.get(peer, 0) if heard else 0)
         self._told = None
 
-    def _admit(self, node: Node, familiar: NodeSet | None, now: float) -> None:
+    def _judge_anew(self) -> None:
+        """Familiar sets have become smaller: who is a member only by them is so no more."""
+        mine, waiting = self.familiar_of, self.nodes
+        self.nodes = 1 << self.node | self.familiar
+        waiting &= ~self.nodes
+        found = True
+        while found:
+            found = False
+            for node in reversed(members(waiting)):
+                if node in mine and self.admits(mine[node]):
+                    self.nodes |= 1 << node
+                    waiting ^= 1 << node
+                    found = True
+        for node in members(waiting):
+            mine.pop(node, None)
+            self.judged.pop(node, None)
+        self._told = None
+        self._join_anew()
+
+    def _admit(self, node: Node, familiar: NodeSet | None, now: float, judged: int = 0) -> None:
         if not self.nodes >> node & 1:
             self.nodes |= 1 << node
             self._more = None
         self._confirm(node, now)
         if familiar is not None and node != self.node:
-            self._know(node, self.familiar_of.get(node, 0) | familiar)
+            if node in self.familiar_of:
+                self._unite(node, familiar, judged)
+            else:
+                self._know(node, familiar, judged)
 
-    def _know(self, node: Node, familiar: NodeSet) -> None:
+    def _know(self, node: Node, familiar: NodeSet, judged: int) -> None:
         """Take down the familiar set of a member, as far as it is known."""
         before = self.familiar_of.get(node)
+        if judged:
+            self.judged[node] = judged
         self.familiar_of[node] = familiar
         self._changes.note(node)
         if before is None:
@@ -316,6 +386,8 @@ class LocalCommunity:
         elif before & ~familiar:
             self._begun.note(node)
             self._join_anew()
+            if self._derived and not self.familiar >> node & 1 and not self.admits(familiar):
+                self._judge_anew()
         self._unjoined[node] = familiar
 
     def _join(self, node: Node, familiar: NodeSet) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hunet.model import Node, NodeSet, Topic
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, number_size, text_size, widths
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Control
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Purpose = Literal["inject", "flood", "unicast"]
 """Why a publication is handed over: to get it to a broker, to spread it in a community, to get it to other brokers."""
@@ -28,24 +31,35 @@ class CommunityNews(Control, frozen=True, gc=False):
     community: NodeSet
     familiar: NodeSet
     familiar_of: dict[Node, NodeSet]
+    judged: dict[Node, int] = {}  # noqa: RUF012  (nobody changes a packet)
+    """When derived thresholds rose last, on which familiar sets depend."""
     number: int = 0
     everything: bool = True
 
     @property
     def size(self) -> int:
-        here = community_size(self.community, self.familiar, self.familiar_of)
+        here = community_size(self.community, self.familiar, self.familiar_of, self.judged)
         return KIND_BYTES + here + number_size(self.number) + 1
 
 
-def community_size(community: NodeSet, familiar: NodeSet, familiar_of: dict[Node, NodeSet]) -> int:
+def community_size(
+    community: NodeSet, familiar: NodeSet, familiar_of: Mapping[Node, NodeSet], judged: Mapping[Node, int] | None = None
+) -> int:
     """Bytes of what community detection exchanges."""
-    if not community and not familiar and not familiar_of:
-        return 4
-    many = len(familiar_of)
+    many, when = len(familiar_of), judged or {}
+    times = count_size(len(when)) + sum(map(number_size, when.values())) if judged is not None else 0
+    if not community and not familiar and not many and not when:
+        return 4 + times
     named = reduce(or_, familiar_of.values(), community | familiar)
-    devices = reduce(or_, map((1).__lshift__, familiar_of), named).bit_count()
+    devices = reduce(or_, map((1).__lshift__, [*familiar_of, *when]), named).bit_count()
     width = widths(devices, 0)
-    return ids_size(devices) + 2 * width.nodes + count_size(many) + many * (width.node + width.nodes)
+    return (
+        ids_size(devices)
+        + 2 * width.nodes
+        + count_size(many)
+        + many * (width.node + width.nodes)
+        + (times + len(when) * width.node)
+    )
 
 
 class SubscriptionNews(Control, frozen=True, gc=False):

@@ -114,6 +114,7 @@ class SocioAwareOverlay(Carrier):
         "errands": MessageSet,
         "unicasts": MessageSet,
         "floods": dict[tuple[NodeSet, int], MessageSet],
+        "_reach": NodeSet,
     }
 
     @classmethod
@@ -173,6 +174,8 @@ class SocioAwareOverlay(Carrier):
         """Publications on their way to other brokers over contacts."""
         self.floods: dict[tuple[NodeSet, int], MessageSet] = {}
         """Publications to be spread, by who may get them, and how many more times they may be passed on."""
+        self._reach: NodeSet = 0
+        """Who may get any of them."""
         self._floods_to: dict[Node, MessageSet] | None = None
         """By who may get them; made when it is needed."""
         self._online = parameters.mode == "online"
@@ -224,8 +227,13 @@ class SocioAwareOverlay(Carrier):
                 self._look_around(now)
 
     def timer(self, tag: str, now: float) -> None:
-        self.view.cross(int(tag.removeprefix("familiar ")), now)
-        self._look_around(now)
+        peer = int(tag.removeprefix("familiar "))
+        if self.view.cross(peer, now):
+            self._look_around(now)
+            return
+        later = self.view.crossing(peer)
+        if later is not None:
+            self.driver.set_timer(tag, later)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, (CommunityNews, BrokerNews, SubscriptionNews)):
@@ -252,7 +260,7 @@ class SocioAwareOverlay(Carrier):
         elif isinstance(news, CommunityNews):
             if everything:
                 self._unheeded.pop(peer, None)
-            told = Told(news.community, news.familiar, news.familiar_of)
+            told = Told(news.community, news.familiar, news.familiar_of, news.judged)
             if self.view.hear(peer, told, now, everything):
                 self._look_around(now)
         elif isinstance(news, BrokerNews):
@@ -295,7 +303,7 @@ class SocioAwareOverlay(Carrier):
             return self.outbox & wanted, "inject", 0, 0
         if self.errands & wanted and brokered:
             return self.errands & wanted, "inject", 0, 0
-        if self._floods_for(peer) & wanted:
+        if self._reach >> peer & 1 and self._floods_for(peer) & wanted:
             for (scope, left), messages in self.floods.items():
                 if scope >> peer & 1 and messages & wanted:
                     return messages & wanted, "flood", scope, left - 1
@@ -391,6 +399,7 @@ class SocioAwareOverlay(Carrier):
 
     def _flood(self, messages: MessageSet, scope: NodeSet, left: int) -> MessageSet:
         self.floods[scope, left] = self.floods.get((scope, left), 0) | messages
+        self._reach |= scope
         if self._floods_to is not None:
             _add(self._floods_to, scope, messages)
         return messages
@@ -506,7 +515,7 @@ class SocioAwareOverlay(Carrier):
             self.view.tell_all(peer)
         if self._online:
             _, said = self.view.tell(peer)
-            news.append(CommunityNews(said.community, said.familiar, said.familiar_of, told.next(), everything))
+            news.append(CommunityNews(*said, told.next(), everything))
             if told.entries != self.directory.changes.count:
                 entries = self.directory.news(told.entries)
                 told.entries = self.directory.changes.count
