@@ -113,7 +113,7 @@ def test_the_command_fails_if_a_delivery_is_missing_and_no_contact_was_too_short
     end: float, lost: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nobody_meets(*_: Any, pace: float, **__: Any) -> Emulation:
-        return Emulation(pace, "loopback", [], [Logged(0.0, 0.0, 0, "publish", -1, "m")], [], {})
+        return Emulation(pace, "loopback", [], [Logged(0.0, 0.0, 0, "publish", -1, "m")], [], {}, [])
 
     monkeypatch.setattr("hunet.node.emulation.emulate", nobody_meets)
     for name, text in {

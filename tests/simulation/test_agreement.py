@@ -12,7 +12,7 @@ from hunet.model import Message, Publication, Subscription, Workload, members
 from hunet.node.emulated_device import EPOCH, Recorder
 from hunet.protocols import Data, Packet, Protocol
 from hunet.protocols.capabilities import OutOfBandDriver
-from hunet.protocols.watcher import Logged
+from hunet.protocols.watcher import CONDUCTOR, Logged, Stall
 from hunet.simulation.agreement import Agreement, Difference, compare
 from hunet.systems import protocol_class
 
@@ -164,6 +164,20 @@ def test_what_was_sent_out_of_band_to_a_device_out_of_reach_is_lost() -> None:
     agreement = agree(contacts, contacts, NEWS, name, links=Links(out_of_band_loss=1.0))
     assert agreement.broken == []
     assert agreement.lost == [Difference("m", 1, 0.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"), [(0, True), (CONDUCTOR, True), (2, False)], ids=["sender", "conductor", "another"]
+)
+def test_a_machine_that_has_no_time_is_a_reason_and_is_measured(node: int, reason: bool) -> None:
+    """They were in contact for 101 s and never linked; for 97 of them a process stood still, which was noted twice."""
+    contacts, nothing = on(("0", "1", 0, 101), ("1", "2", 200, 201)), on(("1", "2", 200, 201))
+    events, delivered = Reality.on(nothing, NEWS, "push")
+    stalls = [Stall(node, 1.0, 60.0), Stall(node, 50.0, 98.0)]
+    agreement = compare(contacts, NEWS, events, delivered, "push", slowest=5.0, stalls=stalls)
+    said = [difference.reason for difference in agreement.differences]  # of both devices: the way is the same
+    assert [bool(each) for each in said] == [reason, reason]
+    assert all("97.0 s of it the machine had no time" in each for each in said) is reason
 
 
 def test_what_was_sent_out_of_band_to_a_neighbour_is_replayed() -> None:

@@ -144,6 +144,7 @@ def emulate(
         name,
         slowest=patience * pace,
         seed=seed,
+        stalls=real.stalls,
         **parameters,
     )
     report = _report(met, real, agreement)
@@ -194,6 +195,10 @@ def _report(contacts: Contacts, real: Emulation, agreement: Agreement) -> dict[s
             name: round(met[int(share * (len(met) - 1))], 4) if met else None
             for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0))
         },
+        "stood_still_seconds": {
+            "conductor": _longest(real, conductor=True),
+            "devices": _longest(real, conductor=False),
+        },
         "network": real.network,
         "pace": real.pace,
         "counters": real.counters,
@@ -206,6 +211,8 @@ def _print(report: dict[str, Any], nodes: int, contacts: int, real: Emulation) -
     times_as_fast = f"{contacts} contacts at {real.pace:g} seconds of the trace in a real one"
     typer.echo(f"{nodes} devices {where[real.network]}, {times_as_fast}")
     typer.echo(f"devices met in {contacts - report['contacts_missed']} contacts, after {times}")
+    still = ", ".join(f"{who} {1000 * longest:.0f} ms" for who, longest in report["stood_still_seconds"].items())
+    typer.echo(f"longest time in which the machine had none for them: {still}")
     typer.echo(f"{len(real.deliveries)} deliveries; {report['same']} as simulated, {report['different']} not")
     for each in report["differences"]:
         simulated, happened = (_moment(each[name]) for name in ("simulated", "happened"))
@@ -217,6 +224,14 @@ def _print(report: dict[str, Any], nodes: int, contacts: int, real: Emulation) -
         typer.echo(f"  DELIVERED TWICE: {each['publication']} at node {each['node']}")
     if not report["broken"]:
         typer.echo("Shown the same events again, protocols deliver exactly what was delivered.")
+
+
+def _longest(real: Emulation, *, conductor: bool) -> float:
+    """The longest real time in which the machine had none for the conductor, or for a device."""
+    from hunet.protocols.watcher import CONDUCTOR
+
+    times = [each.end - each.begin for each in real.stalls if (each.node == CONDUCTOR) is conductor]
+    return round(max(times, default=0.0) / real.pace, 3)
 
 
 def _moment(time: float | None) -> str:

@@ -38,7 +38,7 @@ from hunet.node.discovery import Beacons, Discovery, Sighting
 from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
 from hunet.node.store import open_store
-from hunet.node.tasks import Tasks
+from hunet.node.tasks import Tasks, note_stalls
 from hunet.protocols.watcher import Logged, watch_protocol
 from hunet.systems import protocol_class
 
@@ -155,6 +155,7 @@ class _Device:
         self._clock, self._shown = _Clock(setting.begin, setting.pace), _Shown()
         self._recorder = Recorder(setting.node, lambda peer: self.node.session(setting.names[peer]))
         self._followers, self._followed = Tasks(), set[str]()
+        self._stalls: list[tuple[float, float]] = []
         self.node = Node(
             folder,
             setting.protocol,
@@ -188,6 +189,7 @@ class _Device:
 
     async def serve(self, requests: asyncio.StreamReader) -> None:
         _write({"ok": self.node.address})
+        self._followers.start(note_stalls(self._stalls))
         while line := await requests.readline():
             try:
                 _write({"ok": await self._do(json.loads(line))})
@@ -213,6 +215,8 @@ class _Device:
                 return self.node.status()
             case {"do": "events"}:
                 return self._recorder.events
+            case {"do": "stalls"}:
+                return self._stalls
         return None
 
     def _follow(self, subscription: Subscription) -> None:

@@ -52,8 +52,9 @@ from hunet.node.emulated_device import Network, Setting
 from hunet.node.identity import Identity
 from hunet.node.networks import Cables, Radios, may_make_namespaces
 from hunet.node.publication import PublicationLimits
+from hunet.node.tasks import note_stalls
 from hunet.protocols.capabilities import check_workload
-from hunet.protocols.watcher import Logged
+from hunet.protocols.watcher import CONDUCTOR, Logged, Stall
 from hunet.systems import protocol_class
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class Emulation(msgspec.Struct, frozen=True):
     """What an application got although it had it: always empty, unless something is broken."""
     counters: dict[str, int]
     """What the devices counted, summed up."""
+    stalls: list[Stall]
+    """When the machine had no time for a device, or for the conductor and the radios that are in its process."""
 
 
 # The conductor --------------------------------------------------------------------------------------------------------
@@ -171,15 +174,16 @@ class _Conductor:
         self._contacts, self._workload, self._devices, self._pace = contacts, workload, devices, pace
         self.begin = _beginning(contacts, workload)
         self.end = max([contacts.span[1], *(said.time for said in workload.publications)])
+        self._origin, self._stalls = 0.0, list[tuple[float, float]]()
         self._asked: list[asyncio.Future[Any]] = []
         self._published: dict[str, asyncio.Future[Any]] = {}
 
     async def play(self, network: Cables | Radios | None, progress: Callable[[float], None] | None) -> None:
         early = [wanted for wanted in self._workload.subscriptions if wanted.start == -inf]
         await asyncio.gather(*(self._devices[each.node].ask("subscribe", topic=each.topic) for each in early))
-        origin = time.monotonic() + 0.2
+        origin = self._origin = time.monotonic() + 0.2
         await asyncio.gather(*(device.ask("begin", origin=origin) for device in self._devices))
-        events = self._events(network)
+        events, watching = self._events(network), asyncio.create_task(note_stalls(self._stalls))
         for number, (when, _, act, given) in enumerate(events):
             await asyncio.sleep(max(0.0, origin + (when - self.begin) / self._pace - time.monotonic()))
             act(*given)
@@ -189,6 +193,7 @@ class _Conductor:
         await asyncio.sleep(max(0.0, origin + (self.end - self.begin) / self._pace - time.monotonic()))
         await asyncio.gather(*self._asked, *self._published.values())
         await self._let_take()
+        watching.cancel()
 
     def _events(self, network: Cables | Radios | None) -> list[tuple[float, int, Callable[..., None], tuple[Any, ...]]]:
         """In the simulator's order: at one instant contacts begin first and end last."""
@@ -246,6 +251,8 @@ class _Conductor:
         for device in self._devices:
             for name, value in (await device.ask("status"))["counters"].items():
                 counters[name] = counters.get(name, 0) + value
+        stalls = [(CONDUCTOR, self._stalls)]
+        stalls += [(number, await device.ask("stalls")) for number, device in enumerate(self._devices)]
         ours = {answer.result(): name for name, answer in self._published.items()}
         events = [Logged(*event) for device in self._devices for event in await device.ask("events")]
         events = [
@@ -261,7 +268,12 @@ class _Conductor:
                 repeated.append(each)
             heard.add(topic)  # two subscriptions of one device may match the same publication
             first.setdefault((each.publication, each.node), each)
-        return Emulation(self._pace, network, list(first.values()), events, repeated, counters)
+        stood = [
+            Stall(node, *(self.begin + (each - self._origin) * self._pace for each in stall))
+            for node, those in stalls
+            for stall in those
+        ]
+        return Emulation(self._pace, network, list(first.values()), events, repeated, counters, stood)
 
 
 async def emulate(

@@ -9,13 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine
 from functools import partial
 
 _log = logging.getLogger(__name__)
 
+_LOOK_EVERY = 0.05
 _TURNS_TO_COME_IN = 3
 """How often an event loop turns from the arrival of a connection to the moment when its server hands it over."""
+
+
+async def note_stalls(stalls: list[tuple[float, float]]) -> None:
+    """Note when this event loop stood still, from and to, by the monotonic clock: the machine had no time for it."""
+    while True:
+        due = time.monotonic() + _LOOK_EVERY
+        await asyncio.sleep(_LOOK_EVERY)
+        if (now := time.monotonic()) > due + _LOOK_EVERY:
+            stalls.append((due, now))
 
 
 class Tasks:

@@ -49,6 +49,18 @@ class Logged(NamedTuple):
     """The session of a ``link_up``; the kind of a packet; the room of a ``poll``; the topic, the id, the tag."""
 
 
+CONDUCTOR = -1
+"""Who shows devices each other, and carries what they say."""
+
+
+class Stall(NamedTuple):
+    """The machine had no time for a device, or for the conductor, from and to a moment of the trace."""
+
+    node: int
+    begin: float
+    end: float
+
+
 def watch_protocol(
     protocol: Protocol, before: Before, after: After | None = None, *, also: tuple[str, ...] = ()
 ) -> Protocol:

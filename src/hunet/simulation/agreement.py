@@ -13,7 +13,8 @@ hop that was not made at most ``slowest`` seconds after the sender had the messa
 
 - at most ``slowest`` seconds were left of the contact, of the message's life, or of the subscription;
 - the devices were linked until the end of the contact, and had not finished their exchange;
-- they had finished it before the sender had the message, with a protocol that exchanges once in a contact.
+- they had finished it before the sender had the message, with a protocol that exchanges once in a contact;
+- without the time in which the machine had none for the two, or for the conductor, it was at most ``slowest`` seconds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hunet.model import Catalogue, DeviceCatalogue, from_mapping, matching_score
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Packet
 from hunet.protocols.capabilities import exchanges_once
-from hunet.protocols.watcher import ACTIONS
+from hunet.protocols.watcher import ACTIONS, CONDUCTOR, Stall
 from hunet.simulation.run import run
 from hunet.systems import protocol_class
 
@@ -86,6 +87,7 @@ def compare(
     *,
     slowest: float,
     seed: int = 1,
+    stalls: Sequence[Stall] = (),
     **parameters: Any,
 ) -> Agreement:
     """Compare deliveries one by one; ``slowest`` is what two devices may take to meet or part, in seconds of the trace.
@@ -106,7 +108,7 @@ def compare(
             broken.append(f"{said} at {contacts.names[node]}: {_when(did)}, but its protocol says {_when(should)}")
     simulation = run(contacts, workload, protocol, seed=seed, **parameters)
     links = _links(events)
-    paths = _Paths(contacts, workload, simulation, links, replay.arrived, slowest, exchanges_once(kind))
+    paths = _Paths(contacts, workload, simulation, links, replay.arrived, slowest, exchanges_once(kind), stalls)
     differences, delays = [], []
     for pair in sorted(paths.delivered.keys() | delivered.keys()):
         simulated, happened = paths.delivered.get(pair), delivered.get(pair)
@@ -200,7 +202,9 @@ class _Paths:
         arrived: Mapping[Pair, float],
         slowest: float,
         once: bool,
+        stalls: Sequence[Stall],
     ) -> None:
+        self._stalls = sorted(stalls, key=lambda stall: stall.begin)
         self._names, self._workload = contacts.names, workload
         self._links, self._arrived, self._slowest, self._once = links, arrived, slowest, once
         self._said: dict[str, Publication] = {said.id: said for said in workload.publications}
@@ -253,11 +257,22 @@ class _Paths:
             if self._once and link.start < had and (link.start >= start or apart <= slowest):
                 return f"{one} had it at {had:.1f} s, and had exchanged with {two} since {link.start:.1f} s"
         until, what = self._deadline(publication, time, end, receiver if last else None)
-        left = until - max(time, had)
-        if left > slowest:
+        left, still = until - max(time, had), self._stood_still({sender, receiver, CONDUCTOR}, max(time, had), until)
+        if left - still > slowest:
             return ""
+        if left > slowest:
+            what = f"for {still:.1f} s of it the machine had no time for them; {what}"
         linked = ", ".join(map(str, links)) or "not linked"
         return f"{one} had {max(0.0, left):.1f} s to give it to {two} ({what} ended at {until:.1f} s; {linked})"
+
+    def _stood_still(self, nodes: set[int], begin: float, end: float) -> float:
+        """For how long the machine had no time for one of these between two moments."""
+        still = 0.0
+        for node, since, until in self._stalls:
+            if node in nodes and until > begin and since < end:
+                still += min(until, end) - max(since, begin)
+                begin = max(begin, min(until, end))
+        return still
 
     def _deadline(self, publication: str, time: float, end: float, subscriber: int | None) -> tuple[float, str]:
         """Until when a hop could be made, and what ended then: the contact, the message's life, the subscription."""
