@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import resource
 import subprocess
@@ -34,8 +35,8 @@ from typing import Any
 
 from hunet.model import PeerError
 from hunet.node import wire
-from hunet.node.holdings import short_id
 from hunet.node.identity import Identity
+from hunet.node.message_numbers import short_id
 from hunet.node.node import Node
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
@@ -60,13 +61,15 @@ async def victim(folder: Path) -> None:
         print(json.dumps(node.address), flush=True)
         while await asyncio.to_thread(sys.stdin.readline):
             status = node.status()
-            own = sum(each["id"] in said for each in node.carried(1 << 20))
+            messages, holdings = node._driver.messages, node._driver.holdings
+            own = sum(each in messages and holdings.holds(messages.by_id(each).number) for each in said)
             mib = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
             print(
                 json.dumps(
                     {
                         "own": own,
                         "mib": mib,
+                        "cpu": time.process_time(),
                         "held": status["held"],
                         "links": status["peers"],
                         "counters": status["counters"],
@@ -173,7 +176,8 @@ async def pair(address: str, folder: Path, seconds: float) -> None:
                 while len(came) < len(said):
                     await asyncio.sleep(0.1)
         taking.cancel()
-        print(json.dumps([(at - began, came[each] - at if each in came else None) for each, at in said.items()]))
+        times = [(at - began, came[each] - at if each in came else None) for each, at in said.items()]
+        print(json.dumps({"times": times, "cpu": time.process_time()}))
 
 
 async def honest(address: str, folder: Path) -> None:
@@ -263,8 +267,9 @@ async def withstand(address: str, folder: Path, ask: Ask) -> None:
     while not talking.done():
         memory.append((time.monotonic() - began, (await ask())["mib"]))
         await asyncio.wait([talking], timeout=min(5.0, seconds / 10))
-    times: list[tuple[float, float | None]] = json.loads((await talking).stdout)
-    found = await ask()
+    told = json.loads((await talking).stdout)
+    times: list[tuple[float, float | None]] = told["times"]
+    found, lasted = await ask(), time.monotonic() - began
     print(f"{SYBILS} Sybils, {SILENT} silent connections, {SENSELESS} who send nonsense, {MINUTES:g} minutes\n")
     print("| minute | published by the pair | arrived | after (median), s | after (most), s | the node's memory, MiB |")
     print("|---|---|---|---|---|---|")
@@ -280,6 +285,10 @@ async def withstand(address: str, folder: Path, ask: Ask) -> None:
     refused = {name: many for name, many in sorted(found["counters"].items()) if many}
     print(f"\nown publications left: {found['own']} of 40; held in all: {found['held']:,}; counted by the node:")
     print(", ".join(f"{name} {many:,}" for name, many in refused.items()))
+    print(
+        f"\nprocessor time, s of {lasted:.0f}: node {found['cpu']:.0f}, pair {told['cpu']:.0f}, "
+        f"attackers {time.process_time():.0f}; load of the machine at the end: {os.getloadavg()[0]:.1f}"
+    )
     half = seconds / 2
     early = max(mib for at, mib in memory if at < half)
     late = max(mib for at, mib in memory if at >= half)

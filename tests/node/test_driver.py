@@ -575,7 +575,7 @@ def _broken(rng: Random, value: Any) -> Any:
 
 
 def test_a_flood_of_ids_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunet.node.holdings._MOST_HEARD_OF", 10)
+    monkeypatch.setattr("hunet.node.message_numbers._MOST_HEARD_OF", 10)
     table = ready()
     table.say(1, 0, t="control", contact=1, packet=encoded_packet(Have((1 << 50) - 1)))
     assert (len(table[0].holdings.messages), len(table[0].messages)) == (10, 0)

@@ -12,8 +12,9 @@ import pytest
 from hunet.model import OutputError, PeerError
 from hunet.node import wire
 from hunet.node.driver import Frame, LiveDriver
-from hunet.node.holdings import Quotas, short_id
+from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
+from hunet.node.message_numbers import short_id
 from hunet.node.parameters import live_parameters
 from hunet.node.publication import Publication
 from hunet.node.store import Store
@@ -28,14 +29,20 @@ class Person:
     """A driver with a key of its own; ``meet`` lets two exchange all that they have, in memory."""
 
     def __init__(
-        self, protocol: str = "push", quota: int = QUOTA, clock: Callable[[], float] = lambda: 100.0, **given: Any
+        self,
+        protocol: str = "push",
+        quota: int = QUOTA,
+        clock: Callable[[], float] = lambda: 100.0,
+        store: Store | None = None,
+        identity: Identity | None = None,
+        **given: Any,
     ) -> None:
-        self.identity, kind = Identity.new(), protocol_class(protocol)
+        self.identity, kind = identity or Identity.new(), protocol_class(protocol)
         self.driver = LiveDriver(
             self.identity.device,
             kind,
             live_parameters(kind, {}, quota),
-            Store(),
+            store or Store(),
             rng=Random(1),
             clock=clock,
             quotas=Quotas(quota),
@@ -85,6 +92,28 @@ def test_own_and_honest_publications_survive_three_floods(protocol: str) -> None
     assert (ann.holds(own), ann.holds(carried)) == (40, 40)
     assert ann.driver.holdings.held_bytes <= QUOTA
     assert len(list(ann.driver.store.kept())) == ann.driver.holdings.held.bit_count()
+
+
+@pytest.mark.parametrize("protocol", ["push", "spray-and-wait", "b-sub", "socialcast", "social-election"])
+def test_headers_of_what_a_flood_pushed_out_are_forgotten(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunet.node.holdings._MOST_GONE", 20)
+    monkeypatch.setattr("hunet.node.holdings._MOST_KEPT", 60)
+    store = Store()
+    ann = Person(protocol, store=store)
+    own = ann.write(40, 20)
+    ann.driver.subscribe("wanted")
+    floods = [Person(protocol, quota=10 * QUOTA) for _ in range(4)]
+    said = [each.write(80, 20, topic="wanted" if each is floods[0] else "junk") for each in floods]
+    for flood in [*floods, *floods]:
+        flood.meet(ann)
+    delivered = store.select("SELECT message FROM deliveries ORDER BY number")
+    assert ann.holds(own) == 40
+    assert len(list(store.headers())) <= 40 + 60 + 20 + len(delivered)
+    assert ann.holds([each for ids in said for each in ids]) <= 60
+    again = Person(protocol, store=store, identity=ann.identity)
+    again.meet(Person(protocol))
+    assert again.holds(own) == 40
+    assert store.select("SELECT message FROM deliveries ORDER BY number") == delivered
 
 
 @pytest.mark.parametrize("favoured", ["a friend's", "what is wanted"])

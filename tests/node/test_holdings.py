@@ -83,7 +83,7 @@ def test_the_order_of_keys_is_kept_where_a_number_between_is_free(keys: list[byt
 
 def test_a_protocol_does_not_know_what_is_only_spoken_of() -> None:
     holdings = holdings_of(device_name(b"\1" * 32))
-    heard_of = holdings.message(bytes(8))
+    heard_of = holdings.numbers.find(bytes(8))
     assert heard_of is not None
     assert list(holdings.shown) == []
     with pytest.raises(ProtocolError, match="has not been shown"):

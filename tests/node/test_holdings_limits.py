@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hunet.node.holdings import Holdings, Quotas, short_id
+from hunet.node.holdings import Holdings, Quotas
 from hunet.node.identity import device_name
+from hunet.node.message_numbers import short_id
 from hunet.node.publication import Publication
 from hunet.node.store import Store
 from tests.node.table import IDENTITIES, NAMES
@@ -18,24 +19,36 @@ def published(holdings: Holdings, size: int) -> str:
 
 
 def test_speaking_of_one_message_again_and_again_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunet.node.holdings._MOST_HEARD_OF", 5)
+    monkeypatch.setattr("hunet.node.message_numbers._MOST_HEARD_OF", 5)
     holdings = Holdings(NAMES[0], Store(), Quotas())
     known = short_id(published(holdings, 10))
     for _ in range(50):
-        assert holdings.message(known) == 0
+        assert holdings.numbers.find(known) == 0
     unknown = [bytes([number] * 8) for number in range(7)]
-    assert [holdings.message(each) for each in unknown] == [1, 2, 3, 4, 5, None, None]
-    assert holdings.message(unknown[0]) == 1
-    assert holdings.message(known) == 0
+    assert [holdings.numbers.find(each) for each in unknown] == [1, 2, 3, 4, 5, None, None]
+    assert holdings.numbers.find(unknown[0]) == 1
+    assert holdings.numbers.find(known) == 0
+
+
+def test_messages_that_are_only_spoken_of_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hunet.node.message_numbers._MOST_HEARD_OF", 5)
+    holdings = Holdings(NAMES[0], Store(), Quotas())
+    unknown = [bytes([number] * 8) for number in range(6)]
+    assert [holdings.numbers.find(each) for each in unknown] == [0, 1, 2, 3, 4, None]
+    holdings.numbers.forget_heard_of()
+    assert holdings.numbers.find(unknown[0]) == 0
+    holdings.numbers.forget_heard_of()
+    assert [holdings.numbers.find(each) for each in unknown] == [5, 6, 7, 8, 9, None]
+    assert holdings.shown.dead(0.0) == (1 << 5) - 1
 
 
 def test_a_message_keeps_the_number_under_which_others_spoke_of_it() -> None:
     holdings = Holdings(NAMES[0], Store(), Quotas())
     said = Publication.signed(IDENTITIES[1], "news", b"", created=0.0, ttl=1000.0)
-    number = holdings.message(short_id(said.id))
+    number = holdings.numbers.find(short_id(said.id))
     assert said.id not in holdings.messages
     assert holdings.add(said, 100, 1).number == number
-    assert holdings.messages.by_id(said.id).number == number == holdings.message(short_id(said.id))
+    assert holdings.messages.by_id(said.id).number == number == holdings.numbers.find(short_id(said.id))
 
 
 def test_a_device_keeps_the_number_under_which_others_spoke_of_it() -> None:

@@ -636,6 +636,38 @@ def test_places_are_kept_for_devices_that_are_known(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_what_strangers_bring_is_limited_by_how_often_it_is_passed_on(tmp_path: Path) -> None:
+    """Whoever brings more than its share waits while others have used up the rest, and makes way before others do."""
+    limits = NeighbourLimits(
+        neighbours=4, places_for_known=1, turn_seconds=0.0, passed_on_per_second=0.2, brought_per_second=1e-6
+    )
+
+    async def scene() -> None:
+        async with neighbour(tmp_path, limits=limits) as ann:
+            alone, friend, modest, late = (Identity.new() for _ in range(4))
+            sessions = [await link(ann, alone)]
+            await ann.allow(alone.device, 1000)  # there is nobody to whom that could be passed on
+            ann.book.name(friend.device, "Fran")
+            sessions += [await link(ann, modest), await link(ann, friend)]
+            await ann.allow(alone.device, 1)  # twice to be passed on, which is what fits
+            await ann.allow(friend.device, 1000)
+            waiting = asyncio.create_task(ann.allow(alone.device, 1))
+            await ann.send(modest.device, b"said nothing for longer than the other, and waits for nothing")
+            ann._links[modest.device].used -= 100.0
+            ann._links[modest.device].share.use(-64.0)  # it has been here for long
+            while not ann._links[alone.device].waits_until:
+                await asyncio.sleep(0)
+            assert not waiting.done()
+            sessions += [await link(ann, each) for each in (late, Identity.new())]
+            await waiting
+            assert alone.device not in ann.devices()
+            assert {modest.device, friend.device, late.device} <= set(ann.devices())
+            for session in sessions:
+                session.abort()
+
+    asyncio.run(scene())
+
+
 def test_frames_have_a_limit(tmp_path: Path) -> None:
     async def scene() -> None:
         limits = NeighbourLimits(frame_bytes=1000)

@@ -8,7 +8,7 @@ sees a :class:`DeviceCatalogue`: of all these messages, those that its own devic
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,17 +83,28 @@ def members(messages: MessageSet) -> Sequence[int]:
     global _last_members  # noqa: PLW0603
     given, numbers = _last_members
     if messages is not given:  # on its way a packet's set is asked for several times in a row
-        numbers, rest = [], messages
-        while rest:
-            top = rest.bit_length() - 1
-            numbers.append(top)
-            highest = 1 << top
-            if rest == highest:  # sets of one are frequent, and this is quicker than the next step
-                break
-            rest ^= highest
+        numbers = []
+        if messages <= _PIECE:
+            _add_members(numbers, messages, 0)
+        else:  # each step below makes a number as long as the set
+            for first in range((messages.bit_length() - 1) // _PIECE_BITS * _PIECE_BITS, -1, -_PIECE_BITS):
+                _add_members(numbers, messages >> first & _PIECE, first)
         _last_members = messages, numbers
     return numbers
 
+
+def _add_members(numbers: list[int], rest: MessageSet, first: int) -> None:
+    while rest:
+        top = rest.bit_length() - 1
+        numbers.append(first + top)
+        highest = 1 << top
+        if rest == highest:  # sets of one are frequent, and this is quicker than the next step
+            break
+        rest ^= highest
+
+
+_PIECE_BITS = 4096
+_PIECE: MessageSet = (1 << _PIECE_BITS) - 1
 
 _last_members: tuple[MessageSet, Sequence[int]] = (0, [])
 
@@ -121,6 +132,10 @@ def without(messages: MessageSet, others: MessageSet) -> MessageSet:
     return messages ^ (messages & others)
 
 
+_STEP = 32
+"""How many numbers the sets of the living must be shortened by before they are counted anew."""
+
+
 class _Row:
     """The messages that an interest matches, as far as somebody has looked."""
 
@@ -145,7 +160,8 @@ class Catalogue:
     """
 
     def __init__(self) -> None:
-        self._messages: list[Message] = []
+        self._messages: list[Message | None] = []
+        """None where one is forgotten: a list of millions is short then."""
         self._by_id: dict[str, Message] = {}
         self._by_tag: dict[Topic, MessageSet] = {}
         """All messages with each tag: what the plain subscription to it matches."""
@@ -163,16 +179,18 @@ class Catalogue:
         """When the next one dies."""
         self._dead: MessageSet = 0
         self.absent: MessageSet = 0
-        """Numbers of messages that are not here: spoken of, or skipped."""
+        """Numbers of messages that are not here: spoken of, skipped, or forgotten."""
 
     def __len__(self) -> int:
         return len(self._messages)
 
     def __getitem__(self, number: int) -> Message:
-        return self._messages[number]
+        message = self._messages[number]
+        return Message(number, "", "", -1, 0.0, 0) if message is None else message
 
     def __iter__(self) -> Iterator[Message]:
-        return (message for message in self._messages if not self.absent >> message.number & 1)
+        messages = (message for message in self._messages if message is not None)
+        return (message for message in messages if not self.absent >> message.number & 1)
 
     def __contains__(self, message_id: str) -> bool:
         """Whether this message is here, and not just its number."""
@@ -202,7 +220,8 @@ class Catalogue:
             row = self._rows[interest] = _Row()
         if row.looked_at < len(self._added):
             for number in self._added[row.looked_at :]:
-                if matching_score(interest, self._messages[number].topic):
+                message = self._messages[number]
+                if message is not None and matching_score(interest, message.topic):
                     row.messages |= 1 << number
             row.looked_at = len(self._added)
         return row.messages
@@ -239,10 +258,11 @@ class Catalogue:
             self._messages[message.number] = message
         else:
             message = Message(len(self._messages), id, topic, publisher, created, size, ttl)
-            if self._messages and created < self._messages[-1].created:
-                self._in_order = False
-            if self._messages and message.expires < self._messages[-1].expires:
-                self._dies_in_order = False
+            if last := self._messages[-1] if self._messages else None:
+                if created < last.created:
+                    self._in_order = False
+                if message.expires < last.expires:
+                    self._dies_in_order = False
             self._messages.append(message)
         self._by_id[id] = message
         tags = self._tags.get(topic)
@@ -275,6 +295,34 @@ class Catalogue:
         """Call a message that is not here by another id: of its id, others told only the beginning."""
         self._by_id[to] = self._by_id.pop(id)
 
+    def forget(self, number: int) -> None:
+        """Know nothing more of a message, whose number is dead from now on, and never another's.
+
+        >>> catalogue = Catalogue()
+        >>> gone = catalogue.add("m1", "news", publisher=0, created=0.0)
+        >>> catalogue.forget(gone.number)
+        >>> "m1" in catalogue, catalogue.on_topic("news"), catalogue.dead(now=0.0) == gone.bit
+        (False, 0, True)
+        """
+        message = self[number]
+        if self._by_id.get(message.id) is message:
+            del self._by_id[message.id]
+        for tag in self._tags.get(message.topic, ()):
+            self._by_tag[tag] = without(self._by_tag[tag], message.bit)
+            if not self._by_tag[tag]:
+                del self._by_tag[tag]
+                self._tags.pop(message.topic, None)
+        for row in self._rows.values():
+            row.messages = without(row.messages, message.bit)
+        self._messages[number] = None
+        self._dead |= message.bit
+        self.absent |= message.bit
+        self._in_order = self._dies_in_order = False
+        if len(self._expiries) > 2 * len(self._by_id) + _STEP:  # those that died are taken out as they come up
+            self._expiries = [(at, n) for at, n in self._expiries if self._messages[n] is not None]
+            heapify(self._expiries)
+            self.next_expiry = self._expiries[0][0] if self._expiries else inf
+
     def skip(self, until: int) -> None:
         """Leave out numbers below this one, as dead: a driver that starts again knows nothing more of who had them."""
         first = len(self._messages)
@@ -284,7 +332,7 @@ class Catalogue:
 
     def _set_apart(self, id: str) -> Message:  # noqa: A002
         message = Message(len(self._messages), id, "", -1, 0.0, 0)
-        self._messages.append(message)
+        self._messages.append(message if id else None)
         self.absent |= message.bit
         self._in_order = self._dies_in_order = False
         return message
@@ -301,7 +349,7 @@ class Catalogue:
         """Of a set, the message that was created first, as a set of one; of equal age, the one numbered first."""
         if self._in_order or not messages:
             return messages & -messages
-        return 1 << min(members(messages), key=lambda number: (self._messages[number].created, number))
+        return 1 << min(members(messages), key=lambda number: (self[number].created, number))
 
     def soonest(self, messages: MessageSet) -> MessageSet:
         """Of a set, the message that expires first, as a set of one; of equal expiry, the one numbered first.
@@ -314,14 +362,10 @@ class Catalogue:
         """
         if self._dies_in_order or not messages:
             return messages & -messages
-        return 1 << min(members(messages), key=lambda number: (self._messages[number].expires, number))
+        return 1 << min(members(messages), key=lambda number: (self[number].expires, number))
 
     def _by_age(self, messages: MessageSet) -> list[int]:
-        return sorted(members(messages), key=lambda number: (self._messages[number].created, number))
-
-
-_STEP = 32
-"""How many numbers the sets of the living must be shortened by before they are counted anew."""
+        return sorted(members(messages), key=lambda number: (self[number].created, number))
 
 
 class DeviceCatalogue:

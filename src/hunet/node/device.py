@@ -133,6 +133,7 @@ class Device:
             if topic not in self.protocol.topics:
                 self.protocol.subscribe(topic, self.now)
         self._feed(saved.driver.next if saved and not saved.lost else 0)
+        self.holdings.notice_gone()
 
     def _saved(self) -> SavedState | None:
         """The last state, if it can be used."""
@@ -248,6 +249,8 @@ class Device:
         self.store.forget_before(self.now - _MEMORY)
         for number in self.holdings.lapsed(self.now - _MEMORY):
             self.holdings.drop_lapsed(number)
+        self.holdings.forget_all_but(self.store.remembered())
+        self.holdings.numbers.forget_heard_of()
         self.holdings.commit()
 
     # Time -------------------------------------------------------------------------------------------------------------
@@ -387,3 +390,4 @@ class Device:
                     self.count("quota: not taken")
         if let_go:
             self.count("quota", let_go)
+        self.holdings.forget_gone()

@@ -18,6 +18,7 @@ from hunet.node import wire
 from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged
 from hunet.node.link import Link
 from hunet.node.packets import Packets
+from hunet.node.publication import claimed_id
 from hunet.node.rate_limits import has_more_items
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
 from hunet.node.store import DamagedError
@@ -230,16 +231,34 @@ class LiveDriver(Device):
             with self._event():
                 self._end_contact(self.links[device])
 
-    def frame(self, device: str, data: bytes) -> None:
-        """A frame has come. What no honest device sends ends the link, and is raised."""
-        link = self.links.get(device)
-        if link is None:
-            return
-        try:
+    def read(self, device: str, data: bytes) -> tuple[Any, int]:
+        """A frame as plain values, and how many publications in it are not known here; nothing of them is checked."""
+        if device not in self.links:
+            return None, 0
+        with self._blame(device):
             if has_more_items(data, _MOST_ITEMS):
                 raise PeerError("a frame of too many items")
-            with self._event():
-                self._hear(link, wire.decode(data))
+            said = wire.decode(data)
+        match said:
+            case {"publications": list(publications)}:
+                return said, sum(claimed_id(each) not in self.messages for each in publications[:_ROOM])
+        return said, 0
+
+    def hear(self, device: str, said: Any) -> None:
+        """A frame has come, and was read. What no honest device sends ends the link, and is raised."""
+        link = self.links.get(device)
+        if link is not None:
+            with self._blame(device), self._event():
+                self._hear(link, said)
+
+    def frame(self, device: str, data: bytes) -> None:
+        """Both at once."""
+        self.hear(device, self.read(device, data)[0])
+
+    @contextmanager
+    def _blame(self, device: str) -> Iterator[None]:
+        try:
+            yield
         except PeerError as fault:
             _log.warning("%s is left alone: %s", device[:8], fault)
             self.holdings.arriving.clear()

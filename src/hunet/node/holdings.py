@@ -12,34 +12,38 @@ not linked goes to the next: of those that neighbours only speak of the one that
 a device that is met, of those that were met the one that was met longest ago. Authors who are neither met nor spoken of
 have numbers beyond those of devices, until their last message is forgotten.
 
-Packets have the first 8 bytes of keys and ids only (``hunet.protocols.forms``). What is known by these alone is named
+Packets have the first 8 bytes of keys only (``hunet.protocols.forms``). A device that is known by these alone is named
 by them, in 13 letters and digits, until the rest is known.
 
 What is kept, and in which order it goes
 ----------------------------------------
 A message is kept while the protocol holds a copy, or while the application has not taken it. All that is kept takes at
-most :class:`Quotas` bytes. This device's own publications never go: when they alone fill the quota, no more are taken.
-Of the rest, *favoured* messages (by authors whom the owner has given a name, or on topics that are subscribed to) have
-a right to half of the room, and all others to the other half; either may use what the other does not. Within its half,
-the message that goes is one of the largest share (``shares``); which one of it, the protocol decides.
+most :class:`Quotas` bytes, and others' publications are 10,000 at most. This device's own never go: when they alone
+fill the quota, no more are taken. Of the rest, *favoured* messages (by authors whom the owner has given a name, or on
+topics that are subscribed to) have a right to half of the room, and all others to the other half; either may use what
+the other does not. Within its half, the message that goes is one of the largest share (``shares``); which one of it,
+the protocol decides.
+
+Of a message that went, the header stays, so that it is not taken again; but only so many, and those that went first
+are forgotten first, unless they were delivered. What is forgotten has no number any more, and who brings it again
+brings it anew.
 """
 
 from __future__ import annotations
 
-from base64 import b32decode, b32encode
 from bisect import bisect_left, insort
-from functools import lru_cache
+from collections import Counter
 from itertools import count
 from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hunet.model import Catalogue, DeviceCatalogue, Message, MessageSet, Node, OutputError, PeerError, members
+from hunet.model import Message, MessageSet, Node, OutputError, PeerError, members, without
 from hunet.node.identity import device_key
+from hunet.node.message_numbers import MessageNumbers, short_id, short_name
 from hunet.node.shares import FairShares
 from hunet.node.store import Header
-from hunet.protocols.byte_streams import ID_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -49,8 +53,11 @@ if TYPE_CHECKING:
 
 MOST_SPOKEN_OF = 20_000
 """Messages of which a device speaks, newest first."""
-_MOST_HEARD_OF = 100_000
-"""Messages that are not here and have a number."""
+_MOST_KEPT = 10_000
+"""Messages of others that a device keeps. With those below it speaks of all that it knows; of what it does not speak,
+neighbours would bring it again."""
+_MOST_GONE = 10_000
+"""Messages of others of which only the header is here."""
 _MOST_DEVICES = 10_000
 _NUMBERS = 1 << 16
 """Numbers for devices; a set of devices is as many bits long. Those of authors begin here."""
@@ -58,12 +65,6 @@ _DATA_BYTES = 2 << 20
 """Publications in a data frame are not longer than this together, if one alone is not."""
 _SHORT = 13
 """Letters and digits of what is known by 8 bytes."""
-
-
-@lru_cache(1 << 16)
-def short_id(name: str) -> bytes:
-    """The first 8 bytes of a device's key or a message's id, from its name."""
-    return b32decode(name[:16].upper().ljust(16, "="))[:ID_BYTES]
 
 
 class Quotas(msgspec.Struct, frozen=True):
@@ -79,9 +80,8 @@ class Holdings:
         self, device: str, store: Store, quotas: Quotas, favours: Callable[[Message], bool] = lambda _: False
     ) -> None:
         self._store, self._quotas, self._favours = store, quotas, favours
-        self.messages = Catalogue()
-        self.shown = DeviceCatalogue(self.messages)
-        """What the protocol knows of them: those that are here, and not those that others only speak of."""
+        self.numbers = MessageNumbers()
+        self.messages, self.shown = self.numbers.all, self.numbers.shown
         self.names: dict[Node, str] = dict(store.devices())
         """Devices by number, and authors by theirs."""
         self._numbers = {name: number for number, name in self.names.items()}
@@ -91,8 +91,6 @@ class Holdings:
         self.names.update((number, name) for name, number in self._authors.items())
         self._in_order = sorted((_key(name), name) for name in self._numbers)
         self._devices = {short_id(name): number for name, number in self._numbers.items()}
-        self._messages: dict[bytes, int] = {}
-        """Numbers of devices and messages by the first 8 bytes."""
         self._author_numbers = count(_NUMBERS)
         self._unwritten: dict[Node, str] = {}
         self._spoken: dict[str, None] = dict.fromkeys(self._numbers)
@@ -112,6 +110,10 @@ class Holdings:
         self.arriving: dict[int, bytes] = {}
         """Publications that have come with a packet, until it is known what becomes of them."""
         self._givers: dict[int, Node] = {}
+        self._gone: dict[int, None] = {}
+        """Messages of others that are not kept; those that went first come first."""
+        self._written: Counter[Node] = Counter()
+        """How many messages there are by authors whose numbers are beyond those of devices."""
         self._waiting: set[int] = set()
         """The messages that the application has not taken yet."""
         self.own_bytes = 0
@@ -121,7 +123,6 @@ class Holdings:
         self._lapsed: dict[int, None] = {}
         """Messages that are out of date and whose contents are here, in case the clock is wrong; the first to go."""
         self._lapsed_bytes = 0
-        self._spoken_of = 0
         self._largest = 1
 
     def load(self) -> None:
@@ -170,7 +171,7 @@ class Holdings:
 
     def _complete(self, device: str) -> Node | None:
         """Name a device in full that was known by the beginning of its key, if it was; its number."""
-        short = _short_name(short_id(device))
+        short = short_name(short_id(device))
         number = self._numbers.pop(short, None)
         if number is not None:
             self._in_order.remove((short_id(device), short))
@@ -232,28 +233,17 @@ class Holdings:
         if number is None:
             if len(self._numbers) >= _MOST_DEVICES:
                 self._take_number_from(self._spoken)
-            number = self._give_number(_short_name(short))
+            number = self._give_number(short_name(short))
             self._spoken[self.names[number]] = None
         elif self.names[number] in self._spoken:
             del self._spoken[self.names[number]]
             self._spoken[self.names[number]] = None
         return number
 
-    def message(self, short: bytes) -> int | None:
-        """The number of a message that somebody speaks of, here or not; None if there are too many of those."""
-        number = self._messages.get(short)
-        if number is None and self._spoken_of < _MOST_HEARD_OF:
-            self._spoken_of += 1
-            number = self._messages[short] = self.messages.reserve(_short_name(short)).number
-        return number
-
     def add(self, publication: Publication, size: int, giver: Node | None = None) -> Message:
         """Number a publication for good, which was given by its author unless somebody else is named."""
         about = publication
-        short = _short_name(short_id(about.id))
-        if self.messages.knows(short):
-            self.messages.rename(short, about.id)
-        number, author = self.messages.reserve(about.id).number, self._author(about.author)
+        number, author = self.numbers.number(about.id), self._author(about.author)
         header = Header(
             number, about.id, about.topic, author, about.created, about.ttl, size, author if giver is None else giver
         )
@@ -262,12 +252,46 @@ class Holdings:
 
     def _remember(self, header: Header) -> Message:
         message = self.messages.add(header.id, header.topic, header.author, header.created, header.size, header.ttl)
-        self.shown.show(message.bit)
-        self._messages[short_id(header.id)] = message.number
+        self.numbers.came(header.id, message.number)
         if header.giver != self.node:
             self._givers[message.number] = header.giver
+        if header.author >= _NUMBERS:
+            self._written[header.author] += 1
         self._largest = max(self._largest, header.size)
         return message
+
+    def notice_gone(self) -> None:
+        """Of which messages only the header is here."""
+        for number in reversed(members(without((1 << len(self.messages)) - 1, self.messages.absent))):
+            if number in self._givers and not self.keeps(number):
+                self._gone[number] = None
+
+    def forget_gone(self) -> None:
+        """Forget messages that went first, if only the headers of too many are here."""
+        while len(self._gone) > _MOST_GONE:
+            number = next(iter(self._gone))
+            del self._gone[number]
+            if self._store.forget(number):
+                self.forget(number)
+
+    def forget_all_but(self, numbers: set[int]) -> None:
+        """The store remembers these only."""
+        for number in members(without((1 << len(self.messages)) - 1, self.messages.absent)):
+            if number not in numbers and not self.keeps(number):
+                self.forget(number)
+
+    def forget(self, number: int) -> None:
+        """Know nothing more of a message that the store has forgotten."""
+        author = self.messages[number].publisher
+        self._givers.pop(number, None)
+        self._gone.pop(number, None)
+        self.numbers.forget(number)
+        if author >= _NUMBERS:
+            self._written[author] -= 1
+            if not self._written[author]:
+                del self._written[author]
+                del self._authors[self.names.pop(author)]
+                self._store.forget_author(author)
 
     # What is held -----------------------------------------------------------------------------------------------------
 
@@ -343,6 +367,8 @@ class Holdings:
         for number, encoded in self.arriving.items():
             if self.keeps(number):
                 self._store.add_content(number, encoded)
+            elif number in self._givers:
+                self._gone[number] = None
         self.arriving.clear()
 
     # Quotas -----------------------------------------------------------------------------------------------------------
@@ -363,6 +389,7 @@ class Holdings:
         favoured = self._favours(message)
         if favoured:
             self._favoured.add(number)
+        self._gone.pop(number, None)
         self._shares[favoured].add(number, giver, message.publisher, message.size)
 
     def _unweigh(self, number: int) -> None:
@@ -371,6 +398,7 @@ class Holdings:
         if giver == self.node:
             self.own_bytes -= message.size
             return
+        self._gone[number] = None
         self._shares[number in self._favoured].remove(number, giver, message.publisher, message.size)
         self._favoured.discard(number)
 
@@ -396,10 +424,13 @@ class Holdings:
 
     def excess(self) -> MessageSet:
         """If more is kept than the quota allows: some messages, of which one must go."""
-        if self.held_bytes <= self._quotas.total:
-            return 0
         room = self._quotas.total - self.own_bytes
-        return self._shares[2 * self._shares[True].bytes > room].largest()
+        wanted, rest = self._shares[True], self._shares[False]
+        if self.held_bytes > self._quotas.total:
+            return self._shares[2 * wanted.bytes > room].largest()
+        if wanted.many + rest.many > _MOST_KEPT:
+            return self._shares[2 * wanted.many > _MOST_KEPT].largest()
+        return 0
 
     def room(self, most: int) -> int:
         """How many messages a data frame has room for."""
@@ -409,7 +440,3 @@ class Holdings:
 def _key(name: str) -> bytes:
     """A device's key, or what is known of it."""
     return short_id(name) if len(name) == _SHORT else device_key(name)
-
-
-def _short_name(short: bytes) -> str:
-    return b32encode(short).decode().rstrip("=").lower()

@@ -31,11 +31,14 @@ What strangers and bad neighbours can do
 All that they cause us to remember is bounded: connections that are not links yet, links, one incoming frame for each
 link, addresses, penalties. Nobody can keep others out by filling a table: when there are too many connections, the
 oldest of the host that has most goes, those that have said nothing apart from others, and an honest device needs a
-place for milliseconds only. When all places for strangers are taken, one of the host that has most of them makes way,
-the one on which nothing was said for longest; some places are for devices that are known (named, or met on an earlier
-day). Frames are taken no faster than a limit, so that whoever sends faster is slowed down by the connection, and
-outgoing frames wait in the hands of whoever sends them. A device that breaks the rules loses its link and is not let
-in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
+place for milliseconds only. When all places for strangers are taken, one of the host that has most of them makes way:
+one that brings as much as its share or more, if there is one, or on which nothing was said for long. Some places are
+for devices that are known (named, or met on an earlier day).
+
+Frames are taken no faster than a limit, so that whoever sends faster is slowed down by the connection, and outgoing
+frames wait in the hands of whoever sends them. What strangers bring is to be passed on to all other neighbours: when
+that is more than a limit, who has brought more than a share waits. A device that breaks the rules loses its link and
+is not let in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
 """
 
 from __future__ import annotations
@@ -68,6 +71,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _DATA, _ALIVE, _READY, _KEEP, _ASK, _HAVE, _LOST = (bytes([kind]) for kind in range(7))
+_AT_ONCE = 64  # publications of a stranger, after a pause
+_LONG_TURN = 15  # turns
+_GREEDY = 2  # who has a right to fewer at a time uses all that there is
 _SIGNS_OF_LIFE = 20  # that may come at once; an honest device sends one every few seconds
 _LONGEST_RETRY = 60.0  # times the first pause
 _LONGEST_PENALTY = 3600.0
@@ -106,7 +112,8 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     places_for_known: int = 16
     """Of these, so many, but at most a quarter, are not for strangers."""
     turn_seconds: float = 2.0
-    """After so long a stranger's link may be ended to make room for another; it then rests for five times as long."""
+    """After so long a stranger's link may be ended to make room for another, if it is greedy or idle, and after 15
+    times as long in any case. It then rests for as long, and five times as long if it was greedy."""
     handshakes: int = 128
     """Connections at once that are not links yet, beside those that have said nothing."""
     silent: int = 256
@@ -119,10 +126,14 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
     """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
     share_of_time: float = 0.25
     """Of this device's time, for the frames of one neighbour in the long run; 20 times that at once."""
+    passed_on_per_second: float = 2000.0
+    """What strangers bring, times the other neighbours to whom it may go, in the long run; ten times that at once."""
+    brought_per_second: float = 2.0
+    """What each stranger may bring even if others have used that up; 64 at once."""
     retry_seconds: float = 1.0
     """After an attempt to connect that came to nothing; doubled each time, up to sixty times as long."""
     idle_seconds: float = 5.0
-    """After so long without anything to say, a link over a radio that is full may be ended to make room."""
+    """After so long without anything to say, a link may be ended to make room: a stranger's, or any over a radio."""
     rest_seconds: float = 30.0
     """How long a device whose link made room is not linked again."""
     penalty_seconds: float = 30.0
@@ -137,17 +148,41 @@ _LIMITS = NeighbourLimits()
 class _Link:
     """One neighbour."""
 
-    def __init__(self, session: Session, radio: str, host: str, task: asyncio.Task[None]) -> None:
+    def __init__(
+        self, session: Session, radio: str, host: str, task: asyncio.Task[None], limits: NeighbourLimits
+    ) -> None:
         self.session, self.radio, self.host, self.task = session, radio, host, task
+        self.share = RateLimit(limits.brought_per_second, _AT_ONCE)
+        """Publications of a stranger; the right to them comes with time."""
+        self.share.use(_AT_ONCE)
         self.began = self.sent = self.used = time.monotonic()
         """When the link came to be, when something was sent last, and when it was data, or data came."""
+        self.waits_until = 0.0
+        """When it has a right to bring what it has brought."""
+        self.worked = 0.0
+        """The time by the thread's clock when its frame was taken up; moved on by what others did meanwhile."""
         self.reason = ""
-        self.gone = asyncio.Event()
+        self.ending, self.gone = asyncio.Event(), asyncio.Event()
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it brings as much as its share of publications, or more."""
+        return self.share.left < _GREEDY or time.monotonic() < self.waits_until
 
     def end(self, reason: str) -> None:
         """Has the task that serves the link end it, for the first reason given."""
         self.reason = self.reason or reason
+        self.ending.set()
         self.session.abort()
+
+    async def pause(self, seconds: float) -> None:
+        """Waits, unless the link ends; others go first in any case."""
+        if not seconds:
+            await asyncio.sleep(0)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.ending.wait()
 
 
 class Neighbourhood:
@@ -182,6 +217,7 @@ class Neighbourhood:
         self._shaking_hands: dict[asyncio.StreamWriter, str] = {}  # those that have; both begin with the oldest
         self._dialling: set[str] = set()
         self._dials = RateLimit(limits.dials / 2, 2.0 * limits.dials)
+        self._passed_on = RateLimit(limits.passed_on_per_second, 10.0 * limits.passed_on_per_second)
         self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
         self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
         self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
@@ -245,6 +281,23 @@ class Neighbourhood:
             raise ValueError(f"a frame of {len(frame)} bytes; the limit is {self._limits.frame_bytes}")
         link.used = time.monotonic()
         await self._say(link, _DATA + frame)
+
+    async def allow(self, device: str, many: int) -> None:
+        """Waits until a neighbour may bring so many publications, which the listener has found in a frame of it."""
+        link = self._links.get(device)
+        if link is None or self.book.knows(device, time.time()):
+            return
+        passed_on = many * (len(self._links) - 1)
+        share, all_share = link.share.wait(many), self._passed_on.wait(passed_on)
+        if seconds := min(share, all_share):
+            worked = time.thread_time() - link.worked
+            link.waits_until = time.monotonic() + seconds
+            await link.pause(seconds)
+            link.worked = time.thread_time() - worked
+        if share <= all_share:
+            link.share.use(many)
+        else:
+            self._passed_on.use(passed_on)
 
     async def drop(self, device: str, reason: str) -> None:
         """Ends a link, if there is one; when this returns the listener has been told.
@@ -395,14 +448,18 @@ class Neighbourhood:
         if len(links) < limits.neighbours and (len(strangers) < places or self.book.knows(device, now)):
             return True
         hosts, tick = Counter(link.host for link in strangers), time.monotonic()
-        ripe = [
-            link for link in strangers if tick - link.began >= limits.turn_seconds and hosts[link.host] >= hosts[host]
-        ]
+        ripe = [link for link in strangers if hosts[link.host] >= hosts[host] and self._had_its_turn(link, tick)]
         if not ripe:
             return False
-        link = max(ripe, key=lambda link: (hosts[link.host], tick - link.used))
-        self._end_turn(link, 5 * limits.turn_seconds)
+        link = max(ripe, key=lambda link: (hosts[link.host], link.greedy, tick - link.used))
+        self._end_turn(link, (5 if link.greedy else 1) * limits.turn_seconds)
         return True
+
+    def _had_its_turn(self, link: _Link, tick: float) -> bool:
+        turn, had = self._limits.turn_seconds, tick - link.began
+        return had >= turn and (
+            link.greedy or tick - link.used >= self._limits.idle_seconds or had >= _LONG_TURN * turn
+        )
 
     def _end_turn(self, link: _Link, rest: float) -> None:
         self._resting[link.radio, link.session.device] = next_backoff(None, rest, rest)
@@ -457,7 +514,7 @@ class Neighbourhood:
     def _new_link(self, session: Session, radio: str, host: str) -> _Link:
         task = asyncio.current_task()
         assert task is not None
-        link = self._links[session.device] = _Link(session, radio, host, task)
+        link = self._links[session.device] = _Link(session, radio, host, task, self._limits)
         return link
 
     # Links
@@ -505,13 +562,13 @@ class Neighbourhood:
                 if signs_of_life.use() > 0:
                     raise PeerFault("flooding")
             elif frame[:1] == _DATA:
-                await asyncio.sleep(frames.use())
+                await link.pause(frames.use())
                 link.used = time.monotonic()
                 if link.reason:
                     return
-                began = time.thread_time()
+                link.worked = time.thread_time()
                 await self._listener.frame(link.session.device, frame[1:])
-                await asyncio.sleep(work.use(time.thread_time() - began))
+                await link.pause(work.use(time.thread_time() - link.worked))
             else:
                 raise PeerFault("malformed")
 

@@ -628,7 +628,10 @@ class Node(People):
     async def frame(self, device: str, data: bytes) -> None:
         """A frame has come over a link."""
         try:
-            self._driver.frame(device, data)
+            said, brings = self._driver.read(device, data)
+            if brings:
+                await self._neighbourhood.allow(device, brings)
+            self._driver.hear(device, said)
         except DamagedError as error:
             self._fail(error)
             raise

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hunet.model import Node, PeerError
-from hunet.node.holdings import MOST_SPOKEN_OF, short_id
-from hunet.node.publication import Publication, PublicationLimits, Refused, read_publication
+from hunet.node.holdings import MOST_SPOKEN_OF
+from hunet.node.message_numbers import short_id
+from hunet.node.publication import (
+    Publication,
+    PublicationLimits,
+    Refused,
+    claimed_id,
+    read_publication,
+    stored_publication,
+)
 from hunet.protocols.contract import Control, Data, Packet
 from hunet.protocols.packet_bytes import from_bytes, to_bytes
 
@@ -25,15 +33,16 @@ class Packets:
         """A packet as it travels."""
         # What is dead need not be spoken of; numbers whose messages are forgotten are among the dead.
         unsaid, messages, names = 0, self._holdings.messages, self._holdings.names
+        message_id = self._holdings.numbers.short_ids.__getitem__
         if isinstance(packet, Control):
             unsaid = messages.dead(now) | (1 << max(0, len(messages) - MOST_SPOKEN_OF)) - 1
-        return to_bytes(packet, lambda n: short_id(messages[n].id), lambda node: short_id(names[node]), unsaid)
+        return to_bytes(packet, message_id, lambda node: short_id(names[node]), unsaid)
 
     def read(self, data: Any) -> Packet:
         """A control packet of a neighbour; whatever is wrong with it is the neighbour's fault."""
         if not isinstance(data, bytes):
             raise PeerError("a packet that is not bytes")
-        return from_bytes(data, self._holdings.message, self._holdings.device)
+        return from_bytes(data, self._holdings.numbers.find, self._holdings.device)
 
     def read_data(self, data: bytes, publications: list[Any], giver: Node, now: float) -> Data | None:
         """A data packet whose publications are checked and in the catalogue; None if nothing of it is of use."""
@@ -54,15 +63,24 @@ class Packets:
             numbers[place] = number
         if not read:
             return None
-        packet = from_bytes(data, self._holdings.message, self._holdings.device, numbers)
+        packet = from_bytes(data, self._holdings.numbers.find, self._holdings.device, numbers)
         assert isinstance(packet, Data)
         return packet
 
     def _read(self, encoded: bytes, now: float) -> Publication | None:
         try:
+            if self._is_here(encoded) and (publication := stored_publication(encoded)).expires > now:
+                return publication
             return read_publication(encoded, now, self._limits)
         except Refused as refused:
             self._store.count(f"refused: {refused.reason}")
             if refused.reason in ("expired", "from the future"):  # clocks differ; the rest is the sender's fault
                 return None
             raise
+
+    def _is_here(self, encoded: bytes) -> bool:
+        """Whether the very same bytes are on the disk, where only what was checked comes."""
+        known = claimed_id(encoded)
+        return known in self._holdings.messages and encoded == self._store.content(
+            self._holdings.messages.by_id(known).number
+        )

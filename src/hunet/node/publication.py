@@ -155,6 +155,15 @@ def stored_publication(data: bytes) -> Publication:
     return _parts(data)[0]
 
 
+def claimed_id(data: object) -> str:
+    """The id of a publication of which nothing else was checked; empty for what is none."""
+    with suppress(PeerError):
+        match wire.decode(data) if isinstance(data, bytes) else None:
+            case [bytes() as part, bytes()]:
+                return _id(part)
+    return ""
+
+
 def read_publication(data: bytes, now: float, limits: PublicationLimits = _LIMITS) -> Publication:
     """A publication from a peer, checked: raises :class:`Refused` unless it is sound and in date."""
     if len(data) > limits.encoded_bytes:

@@ -31,6 +31,10 @@ class RateLimit:
         self._when = now
         return self._had
 
+    def wait(self, many: float) -> float:
+        """In how many seconds so many may be taken; those that are more than fit at once, when it is full."""
+        return max(0.0, min(many, self._most) - self.left) / self._rate
+
     def use(self, many: float = 1.0) -> float:
         """Takes one, or so many; how many seconds too early that is."""
         self._had = self.left - many

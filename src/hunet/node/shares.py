@@ -57,8 +57,8 @@ class FairShares:
     """Messages by who gave them to this device, and by who wrote them."""
 
     def __init__(self) -> None:
-        self.bytes = 0
-        """Of all messages."""
+        self.bytes = self.many = 0
+        """Of all messages, and how many these are."""
         self._givers = Totals()
         self._authors: dict[Node, Totals] = {}
         self._messages: dict[tuple[Node, Node], dict[int, None]] = {}
@@ -67,12 +67,14 @@ class FairShares:
     def add(self, number: int, giver: Node, author: Node, size: int) -> None:
         """One more message."""
         self._messages.setdefault((giver, author), {})[number] = None
+        self.many += 1
         self._weigh(giver, author, size)
 
     def remove(self, number: int, giver: Node, author: Node, size: int) -> None:
         """One less."""
         share = self._messages[giver, author]
         del share[number]
+        self.many -= 1
         if not share:
             del self._messages[giver, author]
         self._weigh(giver, author, -size)

@@ -225,11 +225,19 @@ class Store:
         """Number an author, until the last message by it is forgotten."""
         self._write("INSERT OR IGNORE INTO authors VALUES (?, ?)", number, name)
 
+    def forget_author(self, number: int) -> None:
+        """Forget an author."""
+        self._write("DELETE FROM authors WHERE number = ?", number)
+
     # Messages -------------------------------------------------------------------------------------------------------
 
     def headers(self) -> Iterator[Header]:
         """Every message that is remembered, in the order of their numbers."""
         return map(Header._make, self._rows("SELECT * FROM messages ORDER BY number"))
+
+    def remembered(self) -> set[int]:
+        """The numbers of the messages that are remembered."""
+        return {row[0] for row in self._rows("SELECT number FROM messages")}
 
     def add_message(self, header: Header) -> None:
         """Remember a message."""
@@ -255,6 +263,15 @@ class Store:
             "(SELECT 1 FROM deliveries WHERE message = ?1 AND NOT taken)",
             number,
         )
+
+    def forget(self, number: int) -> bool:
+        """Forget a message whose content is not kept, unless it was delivered; whether it was forgotten."""
+        done = self._write(
+            "DELETE FROM messages WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM contents WHERE number = ?1) "
+            "AND NOT EXISTS (SELECT 1 FROM deliveries WHERE message = ?1)",
+            number,
+        )
+        return done.rowcount > 0
 
     def forget_before(self, time: float, but_by: int = -1) -> None:
         """Forget what was out of date by a time, but for deliveries that nobody has taken, and for an author's."""

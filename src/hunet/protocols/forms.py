@@ -272,7 +272,11 @@ class _AllMessages(_Messages):
         pass
 
     def read(self, source: Reader) -> MessageSet:
-        return sum([1 << number for number in source.messages if number is not None])
+        numbers = [number for number in source.messages if number is not None]
+        found = bytearray((max(numbers, default=0) >> 3) + 1)
+        for number in numbers:  # a sum of so many long numbers takes long
+            found[number >> 3] |= 1 << (number & 7)
+        return int.from_bytes(found, "little")
 
 
 class _PerMessage(Form):
@@ -400,6 +404,8 @@ class Layout:
         names = frozenset().union(*[form.names for form in forms.values()])
         self.names_nodes = "nodes" in names
         self.lists_messages = "messages" in names and not carries
+        self.whole = not carries and any(type(form) is _AllMessages for form in forms.values())
+        """Whether nothing but the table says which messages a set has."""
 
     def named(self, packet: Any) -> tuple[NodeSet, MessageSet]:
         """The devices and messages in a packet."""

@@ -41,18 +41,21 @@ def to_bytes(
     layout = layout_of(type(packet))
     nodes, messages = layout.named(packet)
     node_ids = sorted([(node_id(node), node) for node in members(nodes)])
-    message_ids: list[tuple[bytes, int]] = []
+    message_ids: list[bytes] = []
+    order: list[int] = []
     if isinstance(packet, Data):
         order = list(members(packet.messages))
+    elif layout.whole:
+        message_ids = sorted(map(message_id, members(messages & ~unsaid)))
     else:
-        message_ids = sorted([(message_id(number), number) for number in members(messages & ~unsaid)])
-        order = [number for _, number in message_ids]
+        named = sorted([(message_id(number), number) for number in members(messages & ~unsaid)])
+        message_ids, order = [each for each, _ in named], [number for _, number in named]
     to = Writer({node: place for place, (_, node) in enumerate(node_ids)}, {n: place for place, n in enumerate(order)})
     to.data += _tag(type(packet))
-    for ids, there in ((node_ids, layout.names_nodes), (message_ids, layout.lists_messages)):
+    for ids, there in (([each for each, _ in node_ids], layout.names_nodes), (message_ids, layout.lists_messages)):
         if there:
             to.count(len(ids))
-            to.data += b"".join([encoded for encoded, _ in ids])
+            to.data += b"".join(ids)
     for name, form in layout.fields:
         form.write(getattr(packet, name), to)
     return bytes(to.data)
