@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from hunet.model import OutputError, PeerError
@@ -172,6 +173,25 @@ def test_own_publications_push_out_others_and_are_refused_when_they_fill_the_quo
 def test_a_protocol_with_a_limit_of_messages_keeps_all_own_ones() -> None:
     ann = Person("b-sub")
     assert ann.holds(ann.write(150, 20)) == 150
+
+
+def test_the_signature_of_what_is_here_is_not_checked_again_but_that_of_a_forged_copy_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ann, bob = Person(), Person()
+    said = Publication.signed(bob.identity, "news", b"hello", created=100.0, ttl=1000.0)
+    ann.driver.publish(said, brought=True)
+    checked: list[object] = []
+    monkeypatch.setattr("hunet.node.publication.verify", lambda *given: checked.append(given))
+    packet = to_bytes(Carried(1, (1,)), lambda _: bytes(8), lambda _: bytes(8))
+    read = ann.driver._packets.read_data
+    assert read(packet, [said.to_bytes()], 0, 100.0) == Carried(1, (1,))
+    assert not checked
+    forged = msgspec.structs.replace(said, signature=bytes(64))
+    assert forged.id == said.id
+    with pytest.raises(PeerError, match="badly signed"):
+        read(packet, [forged.to_bytes()], 0, 100.0)
+    assert len(checked) == 1
 
 
 def test_a_frame_of_more_publications_than_fit_ends_the_link() -> None:

@@ -11,9 +11,7 @@ from hunet.node.publication import (
     Publication,
     PublicationLimits,
     Refused,
-    claimed_id,
     read_publication,
-    stored_publication,
 )
 from hunet.protocols.contract import Control, Data, Packet
 from hunet.protocols.packet_bytes import from_bytes, to_bytes
@@ -69,18 +67,14 @@ class Packets:
 
     def _read(self, encoded: bytes, now: float) -> Publication | None:
         try:
-            if self._is_here(encoded) and (publication := stored_publication(encoded)).expires > now:
-                return publication
-            return read_publication(encoded, now, self._limits)
+            return read_publication(encoded, now, self._limits, self._is_here)
         except Refused as refused:
             self._store.count(f"refused: {refused.reason}")
             if refused.reason in ("expired", "from the future"):  # clocks differ; the rest is the sender's fault
                 return None
             raise
 
-    def _is_here(self, encoded: bytes) -> bool:
+    def _is_here(self, id: str, encoded: bytes) -> bool:  # noqa: A002
         """Whether the very same bytes are on the disk, where only what was checked comes."""
-        known = claimed_id(encoded)
-        return known in self._holdings.messages and encoded == self._store.content(
-            self._holdings.messages.by_id(known).number
-        )
+        messages = self._holdings.messages
+        return id in messages and encoded == self._store.content(messages.by_id(id).number)
