@@ -145,6 +145,21 @@ def test_a_flood_on_a_topic_that_is_wanted_leaves_half_of_the_room_to_others() -
     assert ann.driver.store.counters()["quota: not taken"] == 150 - ann.holds(junk)
 
 
+def test_who_brings_too_much_under_ever_new_names_pushes_out_its_own() -> None:
+    ann, honest = Person(), Person(quota=10 * QUOTA)
+    carried = honest.write(40, 900)
+    honest.meet(ann)
+    for _ in range(40):
+        sybil = Person(quota=10 * QUOTA)
+        sybil.write(8, 900)
+        sybil.meet(ann)
+        ann.driver.holdings.pool(sybil.identity.device)
+    assert ann.holds(carried) == 40
+    assert ann.driver.holdings.held_bytes <= QUOTA
+    ann.driver.weigh_again()
+    assert ann.driver.holdings.held_bytes <= QUOTA
+
+
 def test_a_name_given_later_counts_at_once() -> None:
     known: set[str] = set()
     friend, stranger = Person(quota=10 * QUOTA), Person(quota=10 * QUOTA)

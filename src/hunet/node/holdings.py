@@ -22,7 +22,7 @@ most :class:`Quotas` bytes, and others' publications are 10,000 at most. This de
 fill the quota, no more are taken. Of the rest, *favoured* messages (by authors whom the owner has given a name, or on
 topics that are subscribed to) have a right to half of the room, and all others to the other half; either may use what
 the other does not. Within its half, the message that goes is one of the largest share (``shares``); which one of it,
-the protocol decides.
+the protocol decides. Neighbours that lost their places because they brought too much have one share together.
 
 Of a message that went, the header stays, so that it is not taken again; but only so many, and those that went first
 are forgotten first, unless they were delivered. What is forgotten has no number any more, and who brings it again
@@ -61,6 +61,8 @@ _MOST_GONE = 10_000
 _MOST_DEVICES = 10_000
 _NUMBERS = 1 << 16
 """Numbers for devices; a set of devices is as many bits long. Those of authors begin here."""
+_TOO_MUCH = -2
+"""Counts as the giver of what those gave who brought too much."""
 _DATA_BYTES = 2 << 20
 """Publications in a data frame are not longer than this together, if one alone is not."""
 _SHORT = 13
@@ -407,6 +409,16 @@ class Holdings:
         for number in sorted(self._waiting.union(members(self.held))):
             self._unweigh(number)
             self._weigh(number)
+
+    def pool(self, device: str) -> None:
+        """Count what a device gave together with what others gave who brought too much: names cost nothing."""
+        giver = self._numbers.get(device)
+        if giver is None or giver == self.node:
+            return
+        for shares in self._shares.values():
+            for number in shares.given_by(giver):
+                self._givers[number] = _TOO_MUCH
+            shares.pool(giver, _TOO_MUCH)
 
     def check_room(self, size: int) -> None:
         """Refuse a publication of this device's own that does not fit any more."""

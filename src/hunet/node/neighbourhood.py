@@ -71,6 +71,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _DATA, _ALIVE, _READY, _KEEP, _ASK, _HAVE, _LOST = (bytes([kind]) for kind in range(7))
+BROUGHT_TOO_MUCH = "brought too much"
+"""Why a stranger's link was ended to make room, if it brought as much as its share of publications or more."""
 _AT_ONCE = 64  # publications of a stranger, after a pause
 _LONG_TURN = 15  # turns
 _GREEDY = 2  # who has a right to fewer at a time uses all that there is
@@ -452,7 +454,10 @@ class Neighbourhood:
         if not ripe:
             return False
         link = max(ripe, key=lambda link: (hosts[link.host], link.greedy, tick - link.used))
-        self._end_turn(link, (5 if link.greedy else 1) * limits.turn_seconds)
+        if link.greedy:
+            self._end_turn(link, 5 * limits.turn_seconds, BROUGHT_TOO_MUCH)
+        else:
+            self._end_turn(link, limits.turn_seconds)
         return True
 
     def _had_its_turn(self, link: _Link, tick: float) -> bool:
@@ -461,9 +466,9 @@ class Neighbourhood:
             link.greedy or tick - link.used >= self._limits.idle_seconds or had >= _LONG_TURN * turn
         )
 
-    def _end_turn(self, link: _Link, rest: float) -> None:
+    def _end_turn(self, link: _Link, rest: float, reason: str = "made room") -> None:
         self._resting[link.radio, link.session.device] = next_backoff(None, rest, rest)
-        link.end("made room")
+        link.end(reason)
 
     def _rests(self, radio: str, device: str) -> bool:
         rest = self._resting.get((radio, device))

@@ -44,7 +44,7 @@ from hunet.node.folder import locked
 from hunet.node.groups import label_of
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
-from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
+from hunet.node.neighbourhood import BROUGHT_TOO_MUCH, Neighbourhood, NeighbourLimits
 from hunet.node.parameters import live_parameters
 from hunet.node.people import People
 from hunet.node.private import Private
@@ -668,6 +668,8 @@ class Node(People):
         self._private.announcements.forget(device)
         with self._watched():
             self._driver.link_down(device)
+            if reason == BROUGHT_TOO_MUCH:
+                self._driver.holdings.pool(device)
         self._tell("link down", device=device, reason=reason)
 
     async def _send_frames(self, device: str, queue: asyncio.Queue[bytes]) -> None:

@@ -18,6 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hunet.model import MessageSet, Node
 
 _AT_ONCE = 64
@@ -34,6 +36,13 @@ class Totals:
 
     def __contains__(self, device: Node) -> bool:
         return device in self._sums
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._sums)
+
+    def items(self) -> Iterator[tuple[Node, int]]:
+        """Every device with its sum."""
+        return iter(self._sums.items())
 
     def add(self, device: Node, size: int) -> None:
         """Add to the sum of a device; a sum of nothing is forgotten."""
@@ -78,6 +87,18 @@ class FairShares:
         if not share:
             del self._messages[giver, author]
         self._weigh(giver, author, -size)
+
+    def given_by(self, giver: Node) -> list[int]:
+        """The messages that a device gave."""
+        return [n for author in self._authors.get(giver, ()) for n in self._messages[giver, author]]
+
+    def pool(self, giver: Node, pool: Node) -> None:
+        """Count what a device gave as given by another."""
+        for author, size in list(self._authors.get(giver, Totals()).items()):
+            moved = self._messages.pop((giver, author))
+            self._messages.setdefault((pool, author), {}).update(moved)
+            self._weigh(giver, author, -size)
+            self._weigh(pool, author, size)
 
     def _weigh(self, giver: Node, author: Node, size: int) -> None:
         self.bytes += size
