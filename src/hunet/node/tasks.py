@@ -15,7 +15,7 @@ from functools import partial
 
 _log = logging.getLogger(__name__)
 
-_LOOK_EVERY = 0.05
+_LOOK_EVERY = 0.02
 _TURNS_TO_COME_IN = 3
 """How often an event loop turns from the arrival of a connection to the moment when its server hands it over."""
 
@@ -25,7 +25,7 @@ async def note_stalls(stalls: list[tuple[float, float]]) -> None:
     while True:
         due = time.monotonic() + _LOOK_EVERY
         await asyncio.sleep(_LOOK_EVERY)
-        if (now := time.monotonic()) > due + _LOOK_EVERY:
+        if (now := time.monotonic()) > due + _LOOK_EVERY / 2:
             stalls.append((due, now))
 
 
