@@ -159,6 +159,8 @@ class _Link:
         self.share.use(_AT_ONCE)
         self.began = self.sent = self.used = time.monotonic()
         """When the link came to be, when something was sent last, and when it was data, or data came."""
+        self.brings = False
+        """Whether it has brought anything."""
         self.waits_until = 0.0
         """When it has a right to bring what it has brought."""
         self.worked = 0.0
@@ -169,7 +171,7 @@ class _Link:
     @property
     def greedy(self) -> bool:
         """Whether it brings as much as its share of publications, or more."""
-        return self.share.left < _GREEDY or time.monotonic() < self.waits_until
+        return self.brings and (self.share.left < _GREEDY or time.monotonic() < self.waits_until)
 
     def end(self, reason: str) -> None:
         """Has the task that serves the link end it, for the first reason given."""
@@ -289,7 +291,7 @@ class Neighbourhood:
         link = self._links.get(device)
         if link is None or self.book.knows(device, time.time()):
             return
-        passed_on = many * (len(self._links) - 1)
+        link.brings, passed_on = True, many * (len(self._links) - 1)
         share, all_share = link.share.wait(many), self._passed_on.wait(passed_on)
         if seconds := min(share, all_share):
             worked = time.thread_time() - link.worked
