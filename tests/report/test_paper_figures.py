@@ -48,6 +48,8 @@ def test_a_curve_has_the_means_and_intervals_of_the_yardstick() -> None:
     assert {place: found.mean for place, found in drawn.items()} == pytest.approx({1: 1.05, 2: 2.05})
     flat = Curve("all", At("s", "utility", "push", {"ttl": 3}), "", (1, 9))
     assert [found.mean for found in flat.drawn(Found({"s": runs()})).values()] == pytest.approx([0.305, 0.305])
+    shares = Curve("share", At("s", "hops_within_{}", "push"), "", (5, 31))
+    assert [at.metric for at in shares.points().values()] == ["hops_within_5", "hops_within_31"]
 
 
 @pytest.mark.parametrize("name", [name for name, one in systems().items() if one.evaluation])

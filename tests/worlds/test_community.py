@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,20 @@ def test_the_deterministic_rule_freezes_everybody_at_home() -> None:
         assert all((squares == home[host]).all() for host, squares in enumerate(goal_squares(movement)))
 
 
+def test_travellers_go_back_and_forth_between_their_two_best_squares() -> None:
+    movement = make_movement(
+        "community", 1, choice="deterministic", weak_ties=True, travellers=5, hosts=30, caves=3, duration=4000
+    )
+    home = home_squares(movement.about)
+    for host, squares in enumerate(goal_squares(movement)):
+        seen = list(dict.fromkeys(squares.tolist()))
+        assert seen[0] == home[host]
+        assert len(seen) == (2 if host < 5 else 1)
+        assert all((one != two) == (host < 5) for one, two in pairwise(squares.tolist()[1:]))
+    with pytest.raises(ConfigurationError, match="travellers mean nothing with choice=pseudo"):
+        make_movement("community", 1, choice="pseudo", travellers=1)
+
+
 def test_current_goals_make_a_herd() -> None:
     movement = make_movement("community", 1, association="goal", weak_ties=True)
     squares, hosts = goal_squares(movement), range(100)
@@ -242,6 +257,18 @@ def test_after_a_reconfiguration_everybody_goes_to_a_new_home_and_nobody_jumps()
         t = movement.tracks.breakpoints(host)[0]
         decision = int(np.searchsorted(t, 5000))
         assert squares[host][decision + 1] == home[host]
+
+
+def test_a_reconfiguration_may_leave_who_knows_whom() -> None:
+    first, later = (
+        draw_society(Community(hosts=30, caves=3, reconfiguration=100.0, society_stays=True), 1, epoch)
+        for epoch in (0, 1)
+    )
+    assert (first.weight == later.weight).all()
+    assert (first.community == later.community).all()
+    assert (first.square != later.square).any()
+    with pytest.raises(ConfigurationError, match="without reconfigurations"):
+        make_movement("community", 1, society_stays=True)
 
 
 def test_more_hosts_by_the_shortcut() -> None:

@@ -75,8 +75,10 @@ class Device:
         limits: PublicationLimits | None = None,
         friends: Callable[[str], bool] = lambda _: False,
         event_log: NodeEventLog | None = None,
+        battery: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.device = device
+        self.battery = battery
         self._event_log = event_log
         self.store = store
         self._friends, self._wanted = friends, store.subscriptions()

@@ -103,6 +103,7 @@ class LiveDriver(Device):
         room: int = _ROOM,
         again: float = AGAIN,
         event_log: NodeEventLog | None = None,
+        battery: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.links: dict[str, Link] = {}
         self._room, self._again = room, again if exchanges_once(kind) else NEVER
@@ -123,6 +124,7 @@ class LiveDriver(Device):
             limits=limits,
             friends=friends,
             event_log=event_log,
+            battery=battery,
         )
         self.holdings.linked = self.links
         self._packets = Packets(self.holdings, store, self.limits)

@@ -33,6 +33,7 @@ from shutil import disk_usage
 from typing import TYPE_CHECKING, Any, Self
 
 from hunet.model import ConfigurationError, Message, OutputError, Parameters, interest_of
+from hunet.node.battery import charge
 from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
 from hunet.node.device import Delivered, PrivateArrived, RoleChanged
@@ -251,6 +252,7 @@ class Node(People):
             friends=self.book.named,
             again=self._again,
             event_log=self._event_log,
+            battery=charge,
         )
         driver.is_hidden = self.book.blocked
         if self._recorder:

@@ -45,6 +45,7 @@ from hunet.model.interests import tags_of
 from hunet.protocols.contract import Control, Driver, Packet, Protocol
 
 __all__ = [
+    "BatteryDriver",
     "Checks",
     "Counts",
     "Delivers",
@@ -155,6 +156,15 @@ class OutOfBand(StructuralType):
 
     def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
         """A packet has arrived by a way that needs no contact."""
+        ...
+
+
+@runtime_checkable
+class BatteryDriver(Driver, StructuralType):
+    """A driver that knows what is left of the device's battery, as a live node may."""
+
+    def battery(self) -> float | None:
+        """The share that is left, from 0 to 1; None if there is no battery or nobody can tell."""
         ...
 
 

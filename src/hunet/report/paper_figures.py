@@ -22,11 +22,13 @@ class Curve(NamedTuple):
     at: At
     axis: str
     values: Sequence[float]
-    """Along the axis; with no axis the curve is flat over them."""
+    """Along the axis. With no axis the curve is flat over them, or each has its own metric: ``hops_within_{}``."""
     unit: float = 1.0
 
     def points(self) -> dict[float, At]:
         """Its points, by their place on the axis."""
+        if "{}" in self.at.metric:
+            return {value: self.at._replace(metric=self.at.metric.format(value)) for value in self.values}
         places = {value: {**self.at.place, self.axis: value} if self.axis else self.at.place for value in self.values}
         return {value: self.at._replace(place=place) for value, place in places.items()}
 

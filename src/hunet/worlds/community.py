@@ -102,6 +102,14 @@ class Community(Parameters, frozen=True):
     rank_mean: Annotated[
         float, about("mean of the exponential rank, choice=pseudo", symbol="μ", source="INET, expmean", gt=0)
     ] = 1.0
+    travellers: Annotated[
+        int,
+        about(
+            "so many take the second-best square where the best is theirs, choice=deterministic",
+            source="Musolesi",
+            ge=0,
+        ),
+    ] = 0
     excursion: Annotated[
         float,
         about("chance to stay on in a foreign square, choice=hcmm", symbol="p_e", source="ours", ge=0, lt=1),
@@ -118,6 +126,9 @@ class Community(Parameters, frozen=True):
         float | None,
         about("interval at which society is drawn anew; none: never", unit="s", source="generator: 10000"),
     ] = None
+    society_stays: Annotated[
+        bool, about("a reconfiguration moves the squares and leaves who knows whom", source="authors' generator: true")
+    ] = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -139,6 +150,12 @@ class Community(Parameters, frozen=True):
             raise ValueError("choice=hcmm has its own rule: leave association=home, normalisation=sum, drift=0")
         if self.choice != "proportional" and self.drift > 0:
             raise ValueError(f"drift means nothing with choice={self.choice}: set choice=proportional or drift=0")
+        if self.travellers and self.choice != "deterministic":
+            raise ValueError(f"travellers mean nothing with choice={self.choice}: set choice=deterministic")
+        if self.society_stays and self.reconfiguration is None:
+            raise ValueError(
+                "society_stays means nothing without reconfigurations: give their interval, or leave it out"
+            )
         if self.reconfiguration is not None and self.reconfiguration <= 0:
             raise ValueError("reconfiguration is an interval in seconds: give a number above 0, or none")
 
@@ -172,7 +189,7 @@ def community(parameters: Community, seed: int) -> RadioMovement:
 
 def draw_society(p: Community, seed: int, epoch: int = 0) -> Society:
     """Draw the network, the communities and their squares; ``epoch`` counts the reconfigurations."""
-    rng = stream(seed, "community", "network", epoch)
+    rng = stream(seed, "community", "network", 0 if p.society_stays else epoch)
     edges = related(p.hosts, p.caves, p.rewiring, rng)
     weight = weighted(p.hosts, edges, p.strength_spread, p.weak_ties, rng)
     label = communities(p.hosts, p.caves, edges, p.detection)
@@ -240,7 +257,7 @@ def _walks(p: Community, seed: int, societies: list[Society], interval: float) -
             square = choices[epoch].square(host, walker.goal, row[0])
         else:
             pull = attraction(p, societies[epoch].weight[host], goals)
-            square = chosen(p, pull, walker.goal, row[0])
+            square = chosen(p, pull, walker.goal, row[0], host < p.travellers)
         walker.head_for(square, row)
         goals[host] = square
         heapreplace(queue, (walker.t[-1], host))
@@ -255,7 +272,7 @@ def attraction(p: Community, weight: Floats, associated: Integers) -> Floats:
     return pull / np.maximum(1, np.bincount(associated, minlength=p.squares**2))
 
 
-def chosen(p: Community, pull: Floats, current: int, luck: float) -> int:
+def chosen(p: Community, pull: Floats, current: int, luck: float, travels: bool = False) -> int:
     """Choose the next square by the rule of ``choice``; without any attraction a host stays in its square."""
     if p.choice == "proportional":
         upto = np.cumsum(pull + p.drift)
@@ -265,7 +282,11 @@ def chosen(p: Community, pull: Floats, current: int, luck: float) -> int:
     if pull.max() <= 0:
         return current
     if p.choice == "deterministic":
-        return int(np.argmax(pull))
+        best = int(np.argmax(pull))
+        if not travels or best != current:
+            return best
+        others = np.where(np.arange(len(pull)) == best, 0.0, pull)
+        return int(np.argmax(others)) if others.max() > 0 else current
     ranking = np.argsort(-pull, kind="stable")[: int((pull > 0).sum())]
     return int(ranking[min(int(-p.rank_mean * math.log1p(-luck)), len(ranking) - 1)])
 
@@ -284,7 +305,7 @@ class _HomeChoice:
         if self.p.choice == "hcmm" and current != self.home[host]:
             return current if luck < self.p.excursion else self.home[host]
         if self.p.choice in ("deterministic", "pseudo"):
-            return chosen(self.p, self.pull[host], current, luck)
+            return chosen(self.p, self.pull[host], current, luck, host < self.p.travellers)
         upto = self.upto[host]
         if not upto:
             return current

@@ -9,7 +9,7 @@ import pytest
 from hunet.model import ConfigurationError
 from hunet.systems.socialcast.kalman import ScalarKalman, local_level, local_linear_trend, with_season
 from hunet.systems.socialcast.socialcast import Transfer
-from hunet.systems.socialcast.utility import Forecasts
+from hunet.systems.socialcast.utility import Chosen
 from hunet.testing import Network
 
 
@@ -54,7 +54,7 @@ def states(predictor: Any) -> int:
 @pytest.mark.parametrize(("model", "size"), [("level", 1), ("trend", 2), ("season", 3)])
 def test_each_model_has_its_own_predictor(model: str, size: int) -> None:
     settings = Network("socialcast", 1, model=model)[0].protocol.parameters
-    predictor = Forecasts(settings)._predictor()
+    predictor = Chosen(settings, "col").predictor()
     assert isinstance(predictor, ScalarKalman) == (model == "level")
     assert states(predictor) == size
 

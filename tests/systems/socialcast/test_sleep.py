@@ -14,7 +14,7 @@ from hunet.systems.socialcast.baselines import SocialCastRandom
 from hunet.systems.socialcast.kalman import ScalarKalman
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.socialcast import SocialCast
-from hunet.systems.socialcast.utility import Forecasts
+from hunet.systems.socialcast.utility import Chosen
 
 
 def awake(kind: type[SocialCast]) -> type[SocialCast]:
@@ -76,6 +76,8 @@ def crowd(seed: int, meetings: int, lengths: list[float]) -> tuple[Contacts, Wor
     [
         (SocialCast, {}),
         (SocialCast, {"buffer": 3, "hysteresis": 0.0}),
+        (SocialCast, {"lag": 3.0, "predictors": {"cdc": {"state_noise": 0.4}}}),
+        (SocialCast, {"lag": 23.0, "weights": {"cdc": 0.2, "col": 0.6, "battery": 0.2}}),
         (SocialCast, {"col_mode": "interval", "weights": {"cdc": 0.2, "col": 0.6, "battery": 0.2}}),
         (SocialCast, {"model": "trend", "distrust": 0.1}),
         (SocialCastRandom, {}),
@@ -136,7 +138,7 @@ def test_repeating_a_sample_is_updating_so_often(q: float, r: float, before: lis
 
 @pytest.mark.parametrize("distrust", [None, 0.1])
 def test_any_model_repeats_a_sample_so_often(distrust: float | None) -> None:
-    forecasts = [Forecasts(SocialCastParameters(model="trend", distrust=distrust)) for _ in range(2)]
-    one, other = (each._predictor() for each in forecasts)
+    chosen = Chosen(SocialCastParameters(model="trend", distrust=distrust), "col")
+    one, other = chosen.predictor(), chosen.predictor()
     for times in (1, 2, 5):
         assert one.repeat(0.7, times) == [other.update(0.7) for _ in range(times)][-1]

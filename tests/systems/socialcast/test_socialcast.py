@@ -20,7 +20,7 @@ from hunet.pipeline.study_plan import read_study
 from hunet.systems import PROTOCOLS, WORKLOADS
 from hunet.systems.socialcast.baselines import SocialCastRandom
 from hunet.systems.socialcast.socialcast import Advertisement, SocialCast
-from hunet.systems.socialcast.utility import ATTRIBUTES, Forecasts, Sample, change_degree
+from hunet.systems.socialcast.utility import ATTRIBUTES, Attribute, Forecasts, Sample, change_degree
 from hunet.testing import Network
 from hunet.worlds import WORLDS
 from tests.strategies import crowds
@@ -344,6 +344,57 @@ def test_an_attribute_of_ones_own_enters_by_its_weight() -> None:
         forecasts = Forecasts(settings)
         forecasts.learn("x")
         assert forecasts.utilities(Sample(0.0, {"x"}, battery))["x"] == pytest.approx(0.5 * battery + 0.5)
+
+
+CROWD = Attribute(lambda sample, _: min(1.0, len(sample.neighbours) / 10))
+
+
+def test_an_attribute_of_another_module_is_named_where_weights_are_given() -> None:
+    weights = {"col": 0.5, f"{__name__}:CROWD": 0.5}
+    protocol = Network("socialcast", 1, weights=weights, observation_noise=1e-9)[0].protocol
+    protocol.forecasts.learn("x")
+    sample = protocol.surroundings.sample({1, 2, 3}, {"x"})
+    assert protocol.forecasts.utilities(sample)["x"] == pytest.approx(0.5 * 0.3 + 0.5)
+    for name, problem in ((f"{__name__}:NONE", "cannot be imported"), (f"{__name__}:STUDIES", "is not a hunet")):
+        with pytest.raises(HunetError, match=problem):
+            Network("socialcast", 1, weights={name: 1.0})
+
+
+def test_each_attribute_may_have_a_predictor_of_its_own() -> None:
+    """With hardly any noise a predictor follows the last sample; with as much as its state it takes half of it."""
+    quick = {"cdc": {"observation_noise": 1e-9}}
+    for predictors, change in (({}, 0.6), (quick, 1.0)):
+        forecasts = Network("socialcast", 1, state_noise=1.0, predictors=predictors)[0].protocol.forecasts
+        forecasts.learn("x")
+        assert forecasts.utilities(Sample(0.0, {"x"}, 1.0))["x"] == pytest.approx(0.75 * 0.5)
+        col = 0.5 * (1 - 0.6)  # Ω = 1.5 after the first sample: the gain of the second is 0.6
+        assert forecasts.utilities(Sample(1.0, set(), 1.0))["x"] == pytest.approx(0.75 * col + 0.25 * change)
+    with pytest.raises(HunetError, match="'battery' has no weight"):
+        Network("socialcast", 1, predictors={"battery": {"model": "trend"}})
+    with pytest.raises(HunetError, match="predictors"):
+        Network("socialcast", 1, predictors={"cdc": {"colour": 1}})
+
+
+@pytest.mark.parametrize("lag", [5.0, 20.0, 60.0])
+def test_surroundings_are_sampled_at_their_own_interval(lag: float) -> None:
+    """From the first tick on, τ apart, however often it ticks; only the first finds that somebody has come."""
+    net = Network("socialcast", 2, lag=lag, copies=1)
+    for node in net.nodes:
+        node.protocol.driver.set_timer("tick", 10.0 * (1 + node.node))
+    net[1].subscribe("x")
+    net[0].connect(net[1], at=5)
+    samples: list[float] = []
+    forecasts, take = net[0].protocol.forecasts, net[0].protocol.forecasts.utilities
+
+    def taken(sample: Sample, times: int = 1) -> Any:
+        samples.extend([sample.change] * times)
+        return take(sample, times)
+
+    forecasts.utilities = taken
+    net.advance(251.0)
+    assert len(samples) == 240 / lag + 1
+    assert samples[0] == 1.0
+    assert set(samples[1:]) == {0.0}
 
 
 @pytest.mark.parametrize("model", ["level", "trend", "season"])

@@ -36,7 +36,7 @@ def _held(when: int, fits: Callable[[int], bool]) -> Figure:
 
 
 FIGURES: dict[str, Figure] = {
-    "hops_within_10": _hops_within(10),
+    **{f"hops_within_{most}": _hops_within(most) for most in (5, 10, 31)},
     "holding_below_5_at_10000": _held(10_000, lambda many: many < 5),
     "holding_below_10_at_10000": _held(10_000, lambda many: many < 10),
     "holding_above_30_at_10000": _held(10_000, lambda many: many > 30),

@@ -23,7 +23,7 @@ from hunet.model import (
 )
 from hunet.model.interests import tags_of
 from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
-from hunet.protocols.capabilities import Demand
+from hunet.protocols.capabilities import BatteryDriver, Demand
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.forms import NotSent
 from hunet.systems.socialcast.parameters import SocialCastParameters
@@ -111,6 +111,9 @@ class SocialCast(Protocol):
         self.surroundings = Surroundings(parameters.battery)
         self.forecasts = Forecasts(parameters)
         self.utilities: dict[Topic, float] = {}
+        asks = parameters.weights.keys() - {"cdc", "col"}
+        self._battery = driver.battery if asks and isinstance(driver, BatteryDriver) else None
+        """Tells what is left of a real battery, if the driver knows and an attribute may ask."""
         self._arrivals = 0
         self._copies_of: dict[int, list[int]] = {}
         self._deliveries: dict[Node, MessageSet] = {}
@@ -118,6 +121,8 @@ class SocialCast(Protocol):
         self._observed: Counter[str] = Counter()
         self._asleep: float | None = None
         """While every tick would be like the last no timer runs: when the next one is due that was not made up for."""
+        self._next_look: float | None = None if parameters.lag in (None, parameters.period) else inf
+        """With a lag of its own (τ): when it looks around next, first at a tick; otherwise each tick does that."""
         self._company: set[Hashable] | None = None
         """The neighbours, and their interests, as sampled at the last tick; None if they have changed since."""
         self._near: set[Topic] | None = None
@@ -206,7 +211,11 @@ class SocialCast(Protocol):
 
     def _tick(self, now: float) -> None:
         """The three phases of Fig. 2, one after the other."""
-        self.update_own_utilities()
+        if self._next_look is None:
+            self.update_own_utilities()
+        else:
+            self._next_look = now if self._next_look == inf else self._next_look
+            self._look_around(nextafter(now, inf))
         self._bury_the_dead(now)
         if self.neighbours:
             received = without(self.received_set, self.driver.messages.dead(now))  # nobody sends what has expired
@@ -298,7 +307,19 @@ class SocialCast(Protocol):
             self._company = set(self.neighbours)
         if self._near is None:
             self._near = {topic for row in self.rows.values() for topic in row.interests}
-        self.utilities = self.forecasts.utilities(self.surroundings.sample(self._company, self._near), ticks)
+        charge = self._battery() if self._battery else None
+        self.utilities = self.forecasts.utilities(self.surroundings.sample(self._company, self._near, charge), ticks)
+
+    def _look_around(self, before: float) -> None:
+        """Take the samples that are due before a time, with a lag of its own: up to now nothing has changed."""
+        samples = 0
+        while self._next_look is not None and self._next_look < before:
+            self._next_look += self.parameters.interval
+            samples += 1
+        if samples:
+            self.update_own_utilities()
+        if samples > 1:  # at the others nobody is new or gone
+            self.update_own_utilities(samples - 1)
 
     # Ticks that are like the last -----------------------------------------------------------------------------------
 
@@ -310,7 +331,7 @@ class SocialCast(Protocol):
         return self._said
 
     def _repeats(self) -> bool:
-        return bool(getattr(self.driver, "repeats", False)) and self.forecasts.monotonous
+        return self.forecasts.monotonous and self._next_look is None and bool(getattr(self.driver, "repeats", False))
 
     def _goes_on_like_this(self, now: float) -> bool:
         """Whether all ticks until something happens do nothing but forecast and advertise."""
@@ -356,9 +377,9 @@ class SocialCast(Protocol):
 
     def _wake(self, now: float) -> None:
         """Something happens: make up for the ticks so far, and make the others one by one."""
+        self._catch_up(now)
         if self._asleep is None:
             return
-        self._catch_up(now)
         self.driver.set_timer("tick", self._asleep)
         self._asleep = None
 
@@ -368,13 +389,16 @@ class SocialCast(Protocol):
         At one instant contacts, subscriptions and publications come before timers, so that a tick that is due now is
         not among them.
         """
+        if self._next_look is not None:
+            self._look_around(now)
         if self._asleep is None or self._asleep >= now:
             return
         ticks = 0
         while self._asleep < now:
             last, self._asleep = self._asleep, self._asleep + self.parameters.period
             ticks += 1
-        self.update_own_utilities(ticks)
+        if self._next_look is None:
+            self.update_own_utilities(ticks)
         if self.neighbours:
             cast("RepeatingDriver", self.driver).repeated(self._said, ticks)
             self._said = self._advertisement(self._said.received)

@@ -1,8 +1,9 @@
 """How good a carrier a device is for an interest: attributes of its surroundings, forecast and weighed (SocialCast).
 
 Section IV of the paper composes a utility from attributes of a device's context: U = Σ wᵢ X̂ᵢ, with X̂ᵢ the forecast
-of the i-th attribute. Two are the paper's, the third shows how one adds another: a function from what a device knows
-of its surroundings to a sample between 0 and 1, and a line in ``ATTRIBUTES``.
+of the i-th attribute. Two are the paper's, the third its example of a further one. One of somebody else's is an
+:class:`Attribute` in a module of theirs, named ``module:NAME`` where weights are given. Each attribute may have a
+predictor with settings of its own (:class:`Filter`).
 
 =============  ===========================================================================================
 ``col``        co-location: 1 if a subscriber of the interest is near, else 0; a forecast per interest
@@ -14,7 +15,10 @@ of its surroundings to a sample between 0 and 1, and a line in ``ATTRIBUTES``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
+
+import msgspec
 
 from hunet.model import Node
 from hunet.systems.socialcast.kalman import (
@@ -28,8 +32,10 @@ from hunet.systems.socialcast.kalman import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Collection, Hashable
 
+Model = Literal["level", "trend", "season"]
+"""What a predictor assumes: a level that wanders, a trend, a daily season."""
 _DAY = 86_400.0
 
 
@@ -46,12 +52,12 @@ def change_degree(before: set[Hashable], now: set[Hashable]) -> float:
 
 
 class Sample:
-    """What a device sees at a tick."""
+    """What a device sees when it looks around."""
 
-    __slots__ = ("battery", "change", "near")
+    __slots__ = ("battery", "change", "near", "neighbours")
 
-    def __init__(self, change: float, near: set[str], battery: float) -> None:
-        self.change, self.near, self.battery = change, near, battery
+    def __init__(self, change: float, near: set[str], battery: float, neighbours: Collection[Hashable] = ()) -> None:
+        self.change, self.near, self.battery, self.neighbours = change, near, battery, neighbours
 
 
 class Surroundings:
@@ -70,12 +76,14 @@ class Surroundings:
         self._battery = battery
         self._before: set[Hashable] = set()
 
-    def sample(self, neighbours: set[Hashable], near: set[str]) -> Sample:
-        """Sample at a tick; ``near`` are the interests of the neighbours that have told them."""
+    def sample(self, neighbours: set[Hashable], near: set[str], charge: float | None = None) -> Sample:
+        """Look around; ``near`` are the interests that neighbours have told, ``charge`` is a real battery's."""
         change = change_degree(self._before, neighbours)
         self._before = neighbours
         passed, self.passed = self.passed, set()
-        return Sample(change, near | passed if passed else near, max(0.0, 1 - self.transmissions / self._battery))
+        if charge is None:
+            charge = max(0.0, 1 - self.transmissions / self._battery)
+        return Sample(change, near | passed if passed else near, charge, neighbours)
 
 
 def _change(sample: Sample, topic: str) -> float:  # noqa: ARG001
@@ -90,10 +98,55 @@ def _battery(sample: Sample, topic: str) -> float:  # noqa: ARG001
     return sample.battery
 
 
-ATTRIBUTES: dict[str, Callable[[Sample, str], float]] = {"cdc": _change, "col": _colocation, "battery": _battery}
-"""Each attribute by name: from what is seen, and an interest, to a number between 0 and 1."""
+class Attribute:
+    """One dimension of a device's context. An object and no function: it says whether interests differ in it."""
 
-_PER_INTEREST = frozenset({"col"})
+    def __init__(self, measure: Callable[[Sample, str], float], per_interest: bool = False) -> None:
+        self.measure = measure
+        """From what is seen, and an interest, to a number between 0 and 1; of nothing else."""
+        self.per_interest = per_interest
+
+
+ATTRIBUTES = {
+    "cdc": Attribute(_change),
+    "col": Attribute(_colocation, per_interest=True),
+    "battery": Attribute(_battery),
+}
+"""Our attributes by name."""
+
+
+def attribute(name: str) -> Attribute:
+    """The attribute of that name: one of ours, or ``module:NAME`` of somebody else's.
+
+    >>> attribute("col").per_interest
+    True
+    >>> attribute("colour")
+    Traceback (most recent call last):
+        ...
+    ValueError: no attribute 'colour'; there are cdc, col, battery, and MODULE:NAME of a module that can be imported
+    """
+    if name in ATTRIBUTES:
+        return ATTRIBUTES[name]
+    module, _, member = name.partition(":")
+    if not member:
+        known = ", ".join(ATTRIBUTES)
+        raise ValueError(f"no attribute '{name}'; there are {known}, and MODULE:NAME of a module that can be imported")
+    try:
+        found = getattr(import_module(module), member)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"attribute '{name}' cannot be imported: {error}") from None
+    if not isinstance(found, Attribute):
+        raise ValueError(f"attribute '{name}' is not a {Attribute.__module__}.Attribute")
+    return found
+
+
+class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The predictor of one attribute; what is left out is as for all attributes."""
+
+    model: Model | None = None
+    state_noise: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    observation_noise: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    distrust: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
 
 class Settings(Protocol):
@@ -106,11 +159,13 @@ class Settings(Protocol):
     @property
     def observation_noise(self) -> float: ...
     @property
-    def model(self) -> str: ...
+    def model(self) -> Model: ...
     @property
     def distrust(self) -> float | None: ...
     @property
-    def period(self) -> float: ...
+    def predictors(self) -> dict[str, Filter]: ...
+    @property
+    def interval(self) -> float: ...
 
 
 class Predictor(Protocol):
@@ -173,6 +228,32 @@ class _Watched(Predictor):
         return self._expected if trusted else sample
 
 
+class Chosen:
+    """The settings of the predictor of one attribute."""
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        own = settings.predictors.get(name, Filter())
+        self.model: Model = own.model or settings.model
+        self.state_noise = settings.state_noise if own.state_noise is None else own.state_noise
+        self.observation_noise = own.observation_noise or settings.observation_noise
+        self.distrust = own.distrust or settings.distrust
+        self.interval = settings.interval
+        self.plain = self.model == "level" and self.distrust is None
+
+    def predictor(self) -> Predictor:
+        """One that has learnt nothing yet."""
+        q, r = self.state_noise, self.observation_noise
+        found: Predictor
+        if self.model == "level":
+            found = ScalarKalman(q, r)
+        else:
+            general = local_linear_trend(q, q, r) if self.model == "trend" else local_level(q, r)
+            if self.model == "season":
+                general = with_season(general, _DAY / self.interval, q)
+            found = _Bounded(general)
+        return found if self.distrust is None else _Watched(found, self.distrust)
+
+
 class Forecasts:
     """The predictors of one device: one for each attribute, and for ``col`` one for each interest it knows of."""
 
@@ -187,48 +268,51 @@ class Forecasts:
         self.settings = settings
         self.topics: dict[str, None] = {}
         """The interests that this device knows of, in the order in which it learnt of them."""
-        chosen = settings.weights.items()
-        self._shared = [(w, ATTRIBUTES[name], self._predictor()) for name, w in chosen if name not in _PER_INTEREST]
-        self._own: list[tuple[float, Callable[[Sample, str], float], dict[str, Predictor]]] = []
+        self._shared: list[tuple[float, Callable[[Sample, str], float], Predictor]] = []
+        self._own: list[tuple[float, Callable[[Sample, str], float], Chosen, dict[str, Predictor]]] = []
         self._levels: list[tuple[float, Levels]] = []
         self.weight = settings.weights.get("col", 0.0)
         self.common = 0.0
         """The part that the last utilities have in common."""
         self.levels: dict[str, float] = {}
         """Of a device whose forecasts are monotonous, those of ``col`` that are not 0."""
-        plain = settings.model == "level" and settings.distrust is None
-        self.monotonous = plain and set(settings.weights) <= {"cdc", "col"}
+        self.monotonous = set(settings.weights) <= {"cdc", "col"}
         """Whether forecasts only rise, or only fall, while surroundings stay as they are."""
-        for name, w in chosen:
-            if name in _PER_INTEREST and plain:
-                self._levels.append((w, Levels(settings.state_noise, settings.observation_noise)))
-                self.levels = self._levels[0][1].forecasts
-            elif name in _PER_INTEREST:
-                self._own.append((w, ATTRIBUTES[name], {}))
+        for name, w in settings.weights.items():
+            one, chosen = attribute(name), Chosen(settings, name)
+            self.monotonous = self.monotonous and chosen.plain
+            if not one.per_interest:
+                self._shared.append((w, one.measure, chosen.predictor()))
+            elif name == "col" and chosen.plain:
+                levels = Levels(chosen.state_noise, chosen.observation_noise)
+                self._levels.append((w, levels))
+                self.levels = levels.forecasts
+            else:
+                self._own.append((w, one.measure, chosen, {}))
 
     def learn(self, topic: str) -> None:
         """Hear of an interest: from now on it is forecast."""
         if topic not in self.topics:
             self.topics[topic] = None
-            for _, _, predictors in self._own:
-                predictors[topic] = self._predictor()
+            for _, _, chosen, predictors in self._own:
+                predictors[topic] = chosen.predictor()
             for _, levels in self._levels:
                 levels.begin(topic)
 
     def utilities(self, sample: Sample, times: int = 1) -> dict[str, float]:
         """Take in a sample, or the same one several times; returns the utility for each interest."""
         if times > 1:
-            for _, attribute, predictor in self._shared:
-                predictor.repeat(attribute(sample, ""), times - 1)
-            for _, attribute, predictors in self._own:
+            for _, measure, predictor in self._shared:
+                predictor.repeat(measure(sample, ""), times - 1)
+            for _, measure, _, predictors in self._own:
                 for topic, predictor in predictors.items():
-                    predictor.repeat(attribute(sample, topic), times - 1)
-        common = sum([w * predictor.update(attribute(sample, "")) for w, attribute, predictor in self._shared], 0.0)
+                    predictor.repeat(measure(sample, topic), times - 1)
+        common = sum([w * predictor.update(measure(sample, "")) for w, measure, predictor in self._shared], 0.0)
         self.common = common
         found = dict.fromkeys(self.topics, common)
-        for weight, attribute, predictors in self._own:
+        for weight, measure, _, predictors in self._own:
             for topic, predictor in predictors.items():
-                found[topic] += weight * predictor.update(attribute(sample, topic))
+                found[topic] += weight * predictor.update(measure(sample, topic))
         for weight, levels in self._levels:
             for topic, forecast in levels.update(sample.near, times).items():
                 found[topic] += weight * forecast
@@ -249,13 +333,13 @@ class Forecasts:
     @property
     def own_numbers(self) -> list[dict[str, list[float]]]:
         """What those of single interests have learnt."""
-        return [{topic: each.numbers() for topic, each in predictors.items()} for _, _, predictors in self._own]
+        return [{topic: each.numbers() for topic, each in predictors.items()} for _, _, _, predictors in self._own]
 
     @own_numbers.setter
     def own_numbers(self, numbers: list[dict[str, list[float]]]) -> None:
-        for (_, _, predictors), learnt in zip(self._own, numbers, strict=True):
+        for (_, _, chosen, predictors), learnt in zip(self._own, numbers, strict=True):
             for topic, each in learnt.items():
-                predictors[topic] = self._predictor()
+                predictors[topic] = chosen.predictor()
                 predictors[topic].learn_again(each)
 
     @property
@@ -267,15 +351,3 @@ class Forecasts:
     def level_states(self, states: list[Levels]) -> None:
         for (_, mine), state in zip(self._levels, states, strict=True):
             mine.take_over(state)
-
-    def _predictor(self) -> Predictor:
-        q, r, model = self.settings.state_noise, self.settings.observation_noise, self.settings.model
-        predictor: Predictor
-        if model == "level":
-            predictor = ScalarKalman(q, r)
-        else:
-            general = local_linear_trend(q, q, r) if model == "trend" else local_level(q, r)
-            if model == "season":
-                general = with_season(general, _DAY / self.settings.period, q)
-            predictor = _Bounded(general)
-        return predictor if self.settings.distrust is None else _Watched(predictor, self.settings.distrust)
