@@ -117,8 +117,8 @@ class Prepared(Silent):
     times = 1
 
     @classmethod
-    def prepare(cls, parameters: PreparedParameters, experiment: Experiment) -> PreparedParameters:
-        return PreparedParameters(len(experiment.contacts.names), "".join(experiment.topics * cls.times))
+    def prepare(cls, parameters: PreparedParameters, experiment: Experiment) -> dict[str, Any]:
+        return {"nodes": len(experiment.contacts.names), "topics": "".join(experiment.topics * cls.times)}
 
 
 def test_what_is_too_long_for_a_name_is_named_by_its_hash(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ A class attribute ``exchanges_once = True`` says that what comes up while a cont
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, runtime_checkable
 from typing import Protocol as StructuralType
 
@@ -99,12 +99,12 @@ class Prepares(StructuralType):
     """Gets from an experimenter what no device can know: communities of the whole trace, settings of another run."""
 
     @classmethod
-    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
-        """The parameters with what all devices are given in advance; or a ``ConfigurationError``.
+    def prepare(cls, parameters: Any, experiment: Experiment) -> Mapping[str, Any]:
+        """What all devices are given in advance, by the parameter for which it stands; or a ``ConfigurationError``.
 
-        A simulation asks once, before it makes the devices; a live node has no trace and never does. The name of a run
-        has the parameters as they were asked for, and beside them, as ``prepared``, what has changed; what is too long
-        for a name stands there by its hash.
+        A simulation asks once, before it makes the devices; a live node has no trace and never does. Devices have it in
+        their parameters. The name of a run has the parameters as they were asked for, and this beside them, as
+        ``prepared``; what is too long for a name stands there by its hash.
         """
         ...
 

@@ -109,11 +109,10 @@ class MaxProp(DestinationRouter):
     }
 
     @classmethod
-    def prepare(cls, parameters: MaxPropParameters, experiment: Experiment) -> MaxPropParameters:
+    def prepare(cls, parameters: MaxPropParameters, experiment: Experiment) -> dict[str, Any]:
         super().prepare(parameters, experiment)
-        if parameters.buffer_bytes is None and experiment.storage is not None:
-            return msgspec.structs.replace(parameters, buffer_bytes=experiment.storage)
-        return parameters
+        known = parameters.buffer_bytes is not None or experiment.storage is None
+        return {} if known else {"buffer_bytes": experiment.storage}
 
     @classmethod
     def prepare_live(cls, parameters: MaxPropParameters, storage: int) -> MaxPropParameters:

@@ -47,12 +47,12 @@ class Router(Carrier):
     Parameters: ClassVar[type[Parameters]] = RouterParameters
 
     @classmethod
-    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
+    def prepare(cls, parameters: Any, experiment: Experiment) -> dict[str, Any]:
         if parameters.again == "at-once" and not experiment.limited:
             raise ConfigurationError(
                 "again = at-once needs links with a rate, for without one devices would never stop: use next-contact"
             )
-        return parameters
+        return {}
 
     @classmethod
     def prepare_live(cls, parameters: Any, storage: int) -> Any:  # noqa: ARG003

@@ -112,11 +112,13 @@ def run(
     training = (begin, begin + train * (end - begin))
     topics = tuple(sorted({said.topic for said in workload.publications}))
     experiment = Experiment(contacts, training, trial, read_communities, room, links.rate is not None, topics, seed)
-    given = kind.prepare(chosen, experiment) if issubclass(kind, Prepares) else chosen
+    found = kind.prepare(chosen, experiment) if issubclass(kind, Prepares) else {}
+    given = msgspec.structs.replace(chosen, **found)
     own = _own_parameters(kind, given, devices or {}, contacts)
     asked = msgspec.to_builtins(chosen)
     folders = {field: read_communities(path).fingerprint for field, path in named_paths(chosen).items()}
-    prepared = {field: _short(value) for field, value in msgspec.to_builtins(given).items() if value != asked[field]}
+    plain = msgspec.to_builtins(dict(found))
+    prepared = {field: _short(value) for field, value in plain.items() if value != asked[field]}
     name = {
         "contacts": {"sha256": contacts.fingerprint, "nodes": len(contacts.names), "about": contacts.about},
         "workload": {"sha256": workload.fingerprint, "about": workload.about},

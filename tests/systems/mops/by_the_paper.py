@@ -11,8 +11,6 @@ from math import exp
 from random import Random
 from typing import Any, ClassVar, NamedTuple
 
-import msgspec
-
 from hunet import Contacts
 from hunet.model import Message, Parameters
 from hunet.protocols import Driver
@@ -128,12 +126,12 @@ class Mops(PlainDevice):
     Parameters: ClassVar[type[Parameters]] = MopsParameters
 
     @classmethod
-    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
+    def prepare(cls, parameters: Any, experiment: Experiment) -> dict[str, Any]:
         begin, finish = experiment.training
         if parameters.closeness is not None or begin == finish:
-            return parameters
+            return {}
         table = closeness(experiment.contacts, begin, finish, parameters.edges)
-        return msgspec.structs.replace(parameters, closeness=tuple((a, b, c) for (a, b), c in table.items()))
+        return {"closeness": tuple((a, b, c) for (a, b), c in table.items())}
 
     def __init__(self, node: int, parameters: MopsParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)

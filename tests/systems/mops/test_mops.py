@@ -14,7 +14,7 @@ from hunet.systems.mops.closeness_graph import ClosenessGraph, closeness_table, 
 from hunet.systems.mops.errands import Errand
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.mops import LocalStanding
-from hunet.systems.mops.parameters import MopsParameters, prepared
+from hunet.systems.mops.parameters import MopsParameters, closeness_in_training
 from hunet.systems.mops.structure import Structure, structure_of
 from hunet.systems.mops.weighted_carrier import Wants
 from hunet.testing import Network
@@ -363,16 +363,15 @@ def test_a_new_structure_is_adopted_at_its_time() -> None:
 def test_the_structure_comes_from_the_training_part_of_a_trace() -> None:
     rows = [("a", "b", 0, 5), ("b", "c", 50, 60), ("a", "c", 90, 95), ("a", "b", 100, 100)]
     contacts = Contacts.from_records(rows)
-    chosen = prepared(MopsParameters(sigma=30), contacts, (0.0, 40.0))
-    assert [row[:2] for row in chosen.closeness or ()] == [(0, 1)]
-    moved = prepared(MopsParameters(sigma=30, relearn=25, window=30), contacts, (0.0, 40.0))
-    assert [(time, [row[:2] for row in table]) for time, table in moved.later] == [
+    first = closeness_in_training(MopsParameters(sigma=30), contacts, (0.0, 40.0))
+    assert [row[:2] for row in first["closeness"]] == [(0, 1)]
+    moved = closeness_in_training(MopsParameters(sigma=30, relearn=25, window=30), contacts, (0.0, 40.0))
+    assert [(time, [row[:2] for row in table]) for time, table in moved["later"]] == [
         (65, [(1, 2)]),
         (90, [(0, 2), (1, 2)]),
     ]
-    assert prepared(MopsParameters(), contacts, (0.0, 0.0)).closeness is None
-    given = MopsParameters(closeness=((0, 1, 0.5),))
-    assert prepared(given, contacts, (0.0, 40.0)) is given
+    assert closeness_in_training(MopsParameters(), contacts, (0.0, 0.0)) == {}
+    assert closeness_in_training(MopsParameters(closeness=((0, 1, 0.5),)), contacts, (0.0, 40.0)) == {}
 
 
 def test_the_name_of_a_run_says_what_was_asked_and_beside_it_what_followed() -> None:

@@ -9,8 +9,6 @@ from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import msgspec
-
 from hunet.model import (
     Interest,
     Message,
@@ -171,13 +169,11 @@ class BSub(Carrier):
     }
 
     @classmethod
-    def prepare(cls, parameters: BSubParameters, experiment: Experiment) -> BSubParameters:
-        if parameters.salt is None:
-            parameters = msgspec.structs.replace(parameters, salt=experiment.seed)
+    def prepare(cls, parameters: BSubParameters, experiment: Experiment) -> dict[str, Any]:
+        found: dict[str, Any] = {"salt": experiment.seed} if parameters.salt is None else {}
         if parameters.exact and not parameters.tags:
-            keys = {key for topic in experiment.topics for key in keys_of(topic)}
-            parameters = msgspec.structs.replace(parameters, tags=tuple(sorted(keys)))
-        return parameters
+            found["tags"] = tuple(sorted({key for topic in experiment.topics for key in keys_of(topic)}))
+        return found
 
     @classmethod
     def refuses(cls, interest: Interest) -> str:

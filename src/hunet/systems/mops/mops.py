@@ -31,7 +31,7 @@ from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
 from hunet.systems.mops.learning import AskRows, Hello, Learner, Neighbourhood, Rows
-from hunet.systems.mops.parameters import MopsParameters, Table, prepared, with_tables
+from hunet.systems.mops.parameters import MopsParameters, Table, closeness_in_training, tables_of
 from hunet.systems.mops.structure import Standings, Structure, structure_of
 from hunet.systems.mops.weighted_carrier import Wants, WeightedCarrier
 
@@ -111,8 +111,10 @@ class Mops(WeightedCarrier):
         self._lists_sent = 0
 
     @classmethod
-    def prepare(cls, parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
-        return prepared(with_tables(parameters, experiment), experiment.contacts, experiment.training)
+    def prepare(cls, parameters: MopsParameters, experiment: Experiment) -> dict[str, Any]:
+        found = tables_of(parameters, experiment)
+        known = msgspec.structs.replace(parameters, **found)
+        return found | closeness_in_training(known, experiment.contacts, experiment.training)
 
     @classmethod
     def prepare_live(cls, parameters: MopsParameters, storage: int) -> MopsParameters:  # noqa: ARG003

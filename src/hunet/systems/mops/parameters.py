@@ -88,15 +88,17 @@ class MopsParameters(BufferParameters, frozen=True):
             raise ValueError("learning by exchange finds communities by itself: leave them out")
 
 
-def prepared(parameters: MopsParameters, contacts: Contacts, training: tuple[float, float]) -> MopsParameters:
-    """The same with the closeness of the training part of a trace, and with that of later windows if it is relearnt.
+def closeness_in_training(
+    parameters: MopsParameters, contacts: Contacts, training: tuple[float, float]
+) -> dict[str, Any]:
+    """The closeness of the training part of a trace, and that of later windows if it is relearnt.
 
     Nothing is given to devices that learn by themselves or know their closeness already, and without training there is
     nothing to give.
     """
     begin, end = training
     if parameters.closeness is not None or begin == end or parameters.learning == "exchange":
-        return parameters
+        return {}
     later: list[tuple[float, Table]] = []
     if parameters.relearn:
         window = parameters.window or end - begin
@@ -104,8 +106,7 @@ def prepared(parameters: MopsParameters, contacts: Contacts, training: tuple[flo
         while now < contacts.span[1]:
             later.append((now, closeness_of(contacts, (max(begin, now - window), now), parameters)))
             now += parameters.relearn
-    first = closeness_of(contacts, (begin, end), parameters)
-    return msgspec.structs.replace(parameters, closeness=first, later=tuple(later))
+    return {"closeness": closeness_of(contacts, (begin, end), parameters), "later": tuple(later)}
 
 
 def closeness_of(contacts: Contacts, window: tuple[float, float], parameters: MopsParameters) -> Table:
@@ -113,8 +114,8 @@ def closeness_of(contacts: Contacts, window: tuple[float, float], parameters: Mo
     return closeness_table(mean_separations(contacts, *window, parameters.edges), parameters.sigma)
 
 
-def with_tables(parameters: MopsParameters, experiment: Experiment) -> MopsParameters:
-    """The same with tables in the place of the folders that it names."""
+def tables_of(parameters: MopsParameters, experiment: Experiment) -> dict[str, Any]:
+    """The tables that are in the folders which the parameters name, and the settings with which they were made."""
     names, given = experiment.contacts.names, msgspec.structs.asdict(parameters)
     found: dict[str, Any] = {}
     if isinstance(parameters.communities, str):
@@ -132,4 +133,4 @@ def with_tables(parameters: MopsParameters, experiment: Experiment) -> MopsParam
             found["closeness"] = tuple(closeness)
     if isinstance(parameters.closeness, str):
         found["closeness"] = tuple(experiment.communities(parameters.closeness).closeness_among(names))
-    return msgspec.structs.replace(parameters, **found) if found else parameters
+    return found

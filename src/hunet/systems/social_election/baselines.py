@@ -67,9 +67,9 @@ class RandomBroker(BrokerSwarm):
         self._cycles = 0
 
     @classmethod
-    def prepare(cls, parameters: Any, experiment: Experiment) -> Any:
+    def prepare(cls, parameters: Any, experiment: Experiment) -> dict[str, Any]:
         if parameters.share is not None:
-            return parameters
+            return {}
         names = [field.name for field in msgspec.structs.fields(SocialElectionParameters)]
         seen = experiment.trial("social-election", {name: getattr(parameters, name) for name in names})
         if not seen["watched"]:
@@ -82,7 +82,7 @@ class RandomBroker(BrokerSwarm):
         if cycle is None and seen["terms"]:
             # Brokers that are drawn again go on: they serve 1 / (1 - share) cycles in a row.
             cycle = (1 - share) * seen["duty"] / seen["terms"] or None
-        return msgspec.structs.replace(parameters, share=share, cycle=cycle)
+        return {"share": share, "cycle": cycle}
 
     @classmethod
     def prepare_live(cls, parameters: Any, storage: int) -> Any:

@@ -129,12 +129,12 @@ class SocioAwareOverlay(Carrier):
         return msgspec.structs.replace(parameters, broker_link="unicast")
 
     @classmethod
-    def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> OverlayParameters:
+    def prepare(cls, parameters: OverlayParameters, experiment: Experiment) -> dict[str, Any]:
         contacts, given = experiment.contacts, parameters.communities
         if parameters.mode == "online":
             if isinstance(given, str):
                 raise ConfigurationError("a folder of communities is for mode frozen: set mode too")
-            return parameters
+            return {}
         settings: dict[str, Any] = {}
         if isinstance(given, str):
             tables = experiment.communities(given)
@@ -142,7 +142,7 @@ class SocioAwareOverlay(Carrier):
             plain, defaults = msgspec.structs.asdict(parameters), msgspec.structs.asdict(OverlayParameters())
             settings = tables.settings_of(parameters.algorithm, plain, defaults)
         elif given is not None:
-            return parameters
+            return {}
         else:
             known = freeze(
                 contacts,
@@ -153,7 +153,7 @@ class SocioAwareOverlay(Carrier):
             )
         if parameters.default_community:
             known = with_loners(known, len(contacts.names))
-        return msgspec.structs.replace(parameters, **settings, communities=known)
+        return {**settings, "communities": known}
 
     def __init__(self, node: Node, parameters: OverlayParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
