@@ -40,8 +40,8 @@ from hunet.node.message_numbers import short_id
 from hunet.node.node import Node
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
+from hunet.protocols.carrier import Carried
 from hunet.protocols.packet_bytes import to_bytes
-from hunet.protocols.packets import Carried
 
 SMALL = "--small" in sys.argv
 SYBILS, SILENT, HONEST = (8, 100, 1) if SMALL else (64, 3000, 5)

@@ -28,8 +28,9 @@ from hunet.node.identity import Identity
 from hunet.node.publication import Publication
 from hunet.node.session import Session, open_session
 from hunet.node.tasks import Tasks
+from hunet.protocols.carrier import Carried, Have, Interests, Seen
 from hunet.protocols.packet_bytes import to_bytes
-from hunet.protocols.packets import Carried, Have, Interests, Packet, Seen
+from hunet.protocols.packets import Packet
 from tests.node.company import free_port
 from tests.node.kill import Device, _lines
 

@@ -15,9 +15,10 @@ from hunet.node.driver import LiveDriver
 from hunet.node.holdings import Quotas
 from hunet.node.packets import Packets
 from hunet.node.publication import Publication
+from hunet.protocols.carrier import Carried, Have, Seen
 from hunet.protocols.contract import Control, Driver, Protocol
 from hunet.protocols.packet_bytes import to_bytes
-from hunet.protocols.packets import Carried, Have, Packet, Seen
+from hunet.protocols.packets import Packet
 from hunet.protocols.push import Push
 from hunet.protocols.state import parts_of, restore_part
 from hunet.systems import PROTOCOLS

@@ -19,8 +19,8 @@ from hunet.node.message_numbers import short_id
 from hunet.node.parameters import live_parameters
 from hunet.node.publication import Publication
 from hunet.node.store import Store
+from hunet.protocols.carrier import Carried
 from hunet.protocols.packet_bytes import to_bytes
-from hunet.protocols.packets import Carried
 from hunet.systems import protocol_class
 
 QUOTA = 100_000

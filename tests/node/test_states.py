@@ -17,8 +17,8 @@ from hunet.model import Catalogue, from_mapping
 from hunet.model.messages import DeviceCatalogue
 from hunet.node import wire
 from hunet.node.state import DriverState
+from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Driver
-from hunet.protocols.packets import Carried
 from hunet.protocols.push import Push
 from hunet.protocols.spray_and_wait import Spray
 from hunet.protocols.state import keeps_state, part_names, parts_of, plain, restore_part, typed

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from hunet.model import PeerError, members
 from hunet.protocols.byte_streams import ID_BYTES
+from hunet.protocols.carrier import Carried, Seen
 from hunet.protocols.codec import kinds
 from hunet.protocols.contract import Control, Data, Packet
 from hunet.protocols.forms import MOST_HOPS, NotSent, fields_of, form_of
 from hunet.protocols.packet_bytes import from_bytes, to_bytes
-from hunet.protocols.packets import Carried, Seen
 from hunet.systems import PROTOCOLS
 from hunet.systems.b_sub.filter import FilterShape
 from hunet.systems.b_sub.packets import Filters, Forward

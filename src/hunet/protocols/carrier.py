@@ -13,11 +13,23 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from hunet.model import Interest, Message, MessageSet, Node, Parameters, Topic, about, matches, members, without
+from hunet.model import (
+    Interest,
+    Message,
+    MessageSet,
+    Node,
+    Parameters,
+    PerMessage,
+    Topic,
+    about,
+    matches,
+    members,
+    without,
+)
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
+from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
-from hunet.protocols.packets import Carried, Have, Interests, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +54,46 @@ class BufferParameters(Parameters, frozen=True):
         | None
     ) = None
     evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
+
+
+class Seen(Control, frozen=True, gc=False):
+    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + ids_size(self.messages.bit_count())
+
+    @property
+    def seen_bytes(self) -> int:
+        return ids_size(self.messages.bit_count())
+
+
+class Have(Control, frozen=True, gc=False):
+    """Messages that the sender has just received, told to those who are listening already."""
+
+    messages: MessageSet
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + ids_size(self.messages.bit_count())
+
+
+class Interests(Control, frozen=True, gc=False):
+    """The sender's own topics, in sorted order, all of them."""
+
+    topics: tuple[Topic, ...]
+
+    @property
+    def size(self) -> int:
+        return KIND_BYTES + texts_size(self.topics)
+
+
+class Carried(Data, frozen=True, gc=False):
+    """Messages with the number of transmissions behind each, this one included; highest number first."""
+
+    hops: PerMessage
 
 
 class Carrier(Protocol):

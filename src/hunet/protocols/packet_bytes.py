@@ -4,7 +4,7 @@ A packet begins with its kind (2 bytes, a hash of the name that :func:`hunet.pro
 come its tables of devices and messages, then its fields in the order of its class. A data packet has no table of
 messages: its messages are those that travel with it, in their order.
 
->>> from hunet.protocols.packets import Seen
+>>> from hunet.protocols.carrier import Seen
 >>> sent = Seen(0b101)
 >>> data = to_bytes(sent, lambda number: number.to_bytes(8), lambda node: node.to_bytes(8))
 >>> data.hex(" "), len(data) == sent.size

@@ -1,6 +1,7 @@
-"""Packets: what devices send each other, and those that several protocols share.
+"""Packets: what devices send each other.
 
-They are plain records, and what ``./run compile`` leaves as it is: packages of others add classes of their own.
+These are the bases. Packets are plain records. ``./run compile`` leaves this module as it is: packages of others add
+classes of their own.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from functools import cache
 
 import msgspec
 
-from hunet.model import MessageSet, PerMessage, Topic
-from hunet.protocols.byte_streams import ID_BYTES, KIND_BYTES, ids_size, texts_size
+from hunet.model import MessageSet
+from hunet.protocols.byte_streams import ID_BYTES, ids_size
 from hunet.protocols.forms import Layout
 
-__all__ = ["ID_BYTES", "Carried", "Control", "Data", "Have", "Interests", "Packet", "Seen", "layout_of"]
+__all__ = ["ID_BYTES", "Control", "Data", "Packet", "layout_of"]
 
 
 class Packet(msgspec.Struct, frozen=True, gc=False):
@@ -39,46 +40,6 @@ class Data(Packet, frozen=True, gc=False):
     """Messages on their way; their sizes are the driver's to know. Systems add what their copies carry."""
 
     messages: MessageSet
-
-
-class Seen(Control, frozen=True, gc=False):
-    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return KIND_BYTES + ids_size(self.messages.bit_count())
-
-    @property
-    def seen_bytes(self) -> int:
-        return ids_size(self.messages.bit_count())
-
-
-class Have(Control, frozen=True, gc=False):
-    """Messages that the sender has just received, told to those who are listening already."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return KIND_BYTES + ids_size(self.messages.bit_count())
-
-
-class Interests(Control, frozen=True, gc=False):
-    """The sender's own topics, in sorted order, all of them."""
-
-    topics: tuple[Topic, ...]
-
-    @property
-    def size(self) -> int:
-        return KIND_BYTES + texts_size(self.topics)
-
-
-class Carried(Data, frozen=True, gc=False):
-    """Messages with the number of transmissions behind each, this one included; highest number first."""
-
-    hops: PerMessage
 
 
 @cache
