@@ -1,4 +1,4 @@
-"""The reference of the public API, as a page that is made from docstrings and signatures when the site is built."""
+"""The reference of the public API, as pages that are made from docstrings and signatures when the site is built."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-__all__ = ["MODULES", "on_files", "reference"]
+__all__ = ["CONTRACT", "MODULES", "contract", "on_files", "reference"]
 
 MODULES = (
     "hunet",
     "hunet.notebook",
     "hunet.testing",
     "hunet.protocols",
-    "hunet.protocols.contract",
-    "hunet.protocols.capabilities",
     "hunet.protocols.carrier",
     "hunet.protocols.forms",
     "hunet.protocols.state",
@@ -41,29 +39,41 @@ MODULES = (
     "hunet.report.one_reports",
 )
 """What the page tells of, in this order; a name that several modules have stands under the first."""
+CONTRACT = ("hunet.protocols.contract", "hunet.protocols.capabilities")
+"""What stands on a page of its own: what a protocol has to be, and what it can be beside."""
 
 _LONGEST = 100
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page to the site (a hook of mkdocs)."""
+    """Add the pages to the site (a hook of mkdocs)."""
     from mkdocs.structure.files import File
 
+    files.append(File.generated(config, "contract.md", content=contract()))
     files.append(File.generated(config, "reference.md", content=reference()))
     return files
 
 
+def contract() -> str:
+    """The page of the contract between protocols and drivers, in Markdown."""
+    return _page("The contract of a protocol", CONTRACT)
+
+
 def reference() -> str:
-    """The page, in Markdown."""
-    parts = ["# API reference", "Made from the docstrings; the examples in them are run by the tests."]
-    told: dict[int, str] = {}
-    for name in MODULES:
+    """The page of everything else, in Markdown."""
+    return _page("API reference", MODULES)
+
+
+def _page(title: str, modules: tuple[str, ...]) -> str:
+    parts = [f"# {title}", "Made from the docstrings; the examples in them are run by the tests."]
+    described: dict[int, str] = {}
+    for name in modules:
         module = import_module(name)
         parts += [f"## `{name}`", _markdown(inspect.getdoc(module) or "")]
         remarks = _remarks(module)
         for public in module.__all__:
             thing = getattr(module, public)
-            first = told.setdefault(id(thing), name)
+            first = described.setdefault(id(thing), name)
             if first != name and (inspect.isclass(thing) or inspect.isfunction(thing)):
                 parts.append(f"**`{public}`**: see `{first}`.")
             else:
@@ -90,11 +100,11 @@ def _described(name: str, thing: Any, remark: str) -> Iterator[str]:
     for method, value in vars(thing).items() if inspect.isclass(thing) else ():
         inner = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         function = inner.fget if isinstance(inner, property) else inner
-        said = inspect.getdoc(function) if inspect.isfunction(function) else None
-        if not method.startswith("_") and function is not None and said:
+        text = inspect.getdoc(function) if inspect.isfunction(function) else None
+        if not method.startswith("_") and function is not None and text:
             yield f"#### `{name}.{method}`"
             yield "" if isinstance(inner, property) else _signature(f"{name}.{method}", function)
-            yield _markdown(said)
+            yield _markdown(text)
 
 
 class _Bare(str):

@@ -209,10 +209,14 @@ def test_no_other_page_shows_json() -> None:
     assert {page.name for page in pages_with("json")} == {"simulation.md", "formats.md"}
 
 
+MADE = ("contract.md", "reference.md")
+"""Pages that are made with the site, from docstrings."""
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        if not target.startswith("http") and target != "reference.md":  # which is made with the site
+        if not target.startswith("http") and target not in MADE:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -292,15 +296,23 @@ def test_the_reference_has_the_whole_public_api() -> None:
     assert place.loader is not None
     module = importlib.util.module_from_spec(place)
     place.loader.exec_module(module)
-    page = module.reference()
-    for told in module.MODULES:
-        for public in importlib.import_module(told).__all__:
-            assert re.search(rf"^(### `{told}\.{public}`|\*\*`{public}`\*\*: see )", page, re.MULTILINE), public
+    contract, page = module.contract(), module.reference()
+    for text, modules in ((contract, module.CONTRACT), (page, module.MODULES)):
+        for described in modules:
+            for public in importlib.import_module(described).__all__:
+                assert re.search(rf"^(### `{described}\.{public}`|\*\*`{public}`\*\*: see )", text, re.MULTILINE), public
+    assert not set(module.CONTRACT) & set(module.MODULES)
+    assert "#### `Protocol.link_up`" in contract
+    assert "#### `Settles.settled`" in contract
     assert "Contacts.from_records(\n    records: Iterable[tuple[str, str, float, float]],\n" in page
     assert ">>> eve.delivered == [hello]\nTrue\n>>> net" in page
     assert "| `loss` | 0.0 | probability that a link loses a packet, control or data |" in page
     assert not re.search(r"<(class|function|object)|ForwardRef", page)
     assert page.count("```") % 2 == 0
+
+
+def test_writing_a_protocol_takes_two_screens() -> None:
+    assert len((ROOT / "docs" / "writing-a-protocol.md").read_text("utf-8").splitlines()) <= 2 * 45
 
 
 def test_the_first_screen_of_the_readme_has_the_two_commands() -> None:
