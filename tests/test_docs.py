@@ -300,7 +300,9 @@ def test_the_reference_has_the_whole_public_api() -> None:
     for text, modules in ((contract, module.CONTRACT), (page, module.MODULES)):
         for described in modules:
             for public in importlib.import_module(described).__all__:
-                assert re.search(rf"^(### `{described}\.{public}`|\*\*`{public}`\*\*: see )", text, re.MULTILINE), public
+                assert re.search(rf"^(### `{described}\.{public}`|\*\*`{public}`\*\*: see )", text, re.MULTILINE), (
+                    public
+                )
     assert not set(module.CONTRACT) & set(module.MODULES)
     assert "#### `Protocol.link_up`" in contract
     assert "#### `Settles.settled`" in contract
