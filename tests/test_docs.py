@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hunet import Contacts, Publication, Subscription, Workload, make_world, run, write_contacts
-from hunet.cli.settings import Settings
+from hunet.cli.settings import RunSettings
 from hunet.model import describe
 from hunet.pipeline.study_plan import plan_study
 from hunet.pipeline.study_run import contacts_of, simulate_run
@@ -185,7 +185,7 @@ def test_settings_are_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.M
             continue
         write_contacts(crowd, Path(given.get("contacts", "contacts.csv")))
         Path("run.toml").write_text(block)
-        settings = Settings(Path("run.toml"))
+        settings = RunSettings(Path("run.toml"))
         if "world" in settings.given:
             assert settings.plan().point.source.world
             continue

@@ -109,8 +109,8 @@ class Study:
             [name, *(metric.of(rows).brief(metric.digits, metric.unit) for metric in shown)]
             for name, rows in self.results.series().items()
         ]
-        said = "".join(f"<p>{escape(field.answer())}</p>" for field in fields_of(self.results)[:3])
-        return said + table(["", *(metric.title for metric in shown)], rows)
+        answers = "".join(f"<p>{escape(field.answer())}</p>" for field in fields_of(self.results)[:3])
+        return answers + table(["", *(metric.title for metric in shown)], rows)
 
     def plot(self, axis: str | None = None, metric: str = "delivery_ratio") -> Plot:
         """A metric along an axis (such as ``"ttl"``), or without one delivery against cost."""

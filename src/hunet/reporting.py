@@ -69,11 +69,11 @@ def _crowds(study: StudyResults, files: Sequence[str | Path]) -> Iterator[Crowd]
     from hunet.pipeline.study_run import world_of
     from hunet.pipeline.traces import read_trace
 
-    given = {(met := read_trace(file)).fingerprint: (file, met) for file in files}
+    given = {(contacts := read_trace(file)).fingerprint: (file, contacts) for file in files}
     for label, row in study.sources().items():
         name, sha256 = row["name"]["contacts"], row["name"]["result"]["contacts"]["sha256"]
-        if "world" in name and (met := world_of(name)).fingerprint == sha256:  # another version may make another
-            yield crowd_of(label, met)
+        if "world" in name and (contacts := world_of(name)).fingerprint == sha256:  # another version may make another
+            yield crowd_of(label, contacts)
         elif found := given.pop(sha256, None):
             yield crowd_of(label, found[1])
     for file, _ in given.values():
@@ -123,13 +123,13 @@ def people_of_run(run: Path, named: dict[str, Any], file: Path | None) -> tuple[
     return made, tracks
 
 
-def _movement(about: dict[str, Any]) -> Movement | None:
+def _movement(description: dict[str, Any]) -> Movement | None:
     """The movement of the world that contacts came from, by what they tell about themselves."""
     from hunet.worlds import WORLDS, make_movement
 
-    if about.get("world") not in WORLDS:
+    if description.get("world") not in WORLDS:
         return None
-    return make_movement(about["world"], about["seed"], **about["parameters"])
+    return make_movement(description["world"], description["seed"], **description["parameters"])
 
 
 def crowd_of(label: str, contacts: Contacts) -> Crowd:
@@ -141,9 +141,11 @@ def crowd_of(label: str, contacts: Contacts) -> Crowd:
     from hunet.report.crowd import Crowd
 
     many = len(contacts.names)
-    told = contacts.about.get("communities") or contacts.about.get("departments")
-    if told and len(told) == many:
-        groups = {label: [node for node in range(many) if told[node] == label] for label in sorted(set(told))}
+    communities = contacts.about.get("communities") or contacts.about.get("departments")
+    if communities and len(communities) == many:
+        groups = {
+            label: [node for node in range(many) if communities[node] == label] for label in sorted(set(communities))
+        }
         found, by = list(groups.values()), "as the world tells"
     elif many <= _MOST_PEOPLE:
         pairs = pairs_of(contacts, shortest=1.0)

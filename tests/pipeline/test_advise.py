@@ -16,7 +16,7 @@ from hunet.model.errors import ConfigurationError
 from hunet.model.files import read_toml
 from hunet.pipeline.advice import COSTS, Advice, Goal, advice_study, judge
 from hunet.pipeline.storage import write_json
-from hunet.pipeline.study_plan import Point, Source, Study
+from hunet.pipeline.study_plan import ContactSource, Point, Study
 from hunet.pipeline.study_run import do_run
 from hunet.report.advice import advice_text, shown
 from hunet.report.runs import Runs
@@ -38,7 +38,7 @@ def crowd(path: Path) -> Path:
 def judged(found: dict[str, list[tuple[float, float]]], goal: Goal = GOAL) -> Advice:
     """Advice on made-up results: for each candidate its ratio and its packets, run by run."""
     points = [
-        Point(number, Source("crowd"), name.split()[0], {"parameters": {}}, {"case": name})
+        Point(number, ContactSource("crowd"), name.split()[0], {"parameters": {}}, {"case": name})
         for number, name in enumerate(found)
     ]
     rows = [

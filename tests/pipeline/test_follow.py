@@ -65,7 +65,7 @@ def logs(many: int) -> list[str]:
 
 def follow(spark: SparkSession, folder: object, out: object, settings: ImportSettings, **more: Any) -> dict[str, Any]:
     heard: list[dict[str, Any]] = []
-    said = Follow(str(folder), str(out), settings, **more).run(spark, once=True, every=1.0, told=heard.append)
+    said = Follow(str(folder), str(out), settings, **more).run(spark, once=True, every=1.0, report=heard.append)
     assert said is not None
     if heard:
         assert heard[-1] == said
@@ -226,7 +226,7 @@ from hunet.pipeline.following import Follow
 from hunet.pipeline.importing import ImportSettings
 place, told = f"file://{sys.argv[1]}", []
 with spark_errors():
-    said = Follow(f"{place}/in", f"{place}/out", ImportSettings()).run(spark, once=True, every=1.0, told=told.append)
+    said = Follow(f"{place}/in", f"{place}/out", ImportSettings()).run(spark, once=True, every=1.0, report=told.append)
 print(said["fingerprint"], told == [said])
 """
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hunet.pipeline.study_plan import Run
-    from hunet.pipeline.study_run import Outcome
+    from hunet.pipeline.study_run import TaskOutcome
     from tests.pipeline.conftest import Connect
 
 SMALL = """
@@ -252,7 +252,7 @@ def test_a_run_that_ends_its_process_fails_alone(
     study = read_study(plan(folder, SMALL.replace("repetitions = 3", "repetitions = 20")))
     victim, whole = study.runs()[30].key, studies._do_task
 
-    def deadly(runs: list[Run], archive: str) -> Iterator[Outcome]:
+    def deadly(runs: list[Run], archive: str) -> Iterator[TaskOutcome]:
         from pyspark import TaskContext
 
         context = TaskContext.get()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import hunet
 from hunet.cli.report import report
 from hunet.model.intervals import Interval
-from hunet.report.chart import WIDTHS, Chart, Point, Series, pgfplots, write_for_paper
+from hunet.report.chart import WIDTHS, Chart, ChartPoint, Series, pgfplots, write_for_paper
 from hunet.report.comparison import compare_with_best
 from hunet.report.field import Alternative, Field, fields_of, with_front
 from hunet.report.study import StudyResults
@@ -120,9 +120,9 @@ CHART = Chart(
     "packets",
     "delivery (%)",
     [
-        Series("push", [Point(Interval(50.0, 1.0, 3), Interval(0.9, 0.1, 3))]),
-        Series("spray, copies 4", [Point(Interval(4.0, 0.1, 3), Interval(0.7, 0.1, 3))]),
-        Series("slow_one", [Point(Interval(60.0, 1.0, 3), Interval(0.5, 0.1, 3))], strong=False),
+        Series("push", [ChartPoint(Interval(50.0, 1.0, 3), Interval(0.9, 0.1, 3))]),
+        Series("spray, copies 4", [ChartPoint(Interval(4.0, 0.1, 3), Interval(0.7, 0.1, 3))]),
+        Series("slow_one", [ChartPoint(Interval(60.0, 1.0, 3), Interval(0.5, 0.1, 3))], strong=False),
     ],
     lines=False,
     bound=0.95,
@@ -161,7 +161,7 @@ def test_the_source_for_latex_draws_every_row_of_its_data_once() -> None:
 def test_latex_draws_the_source(tmp_path: Path) -> None:
     program = needs_pgfplots()
     write_for_paper(CHART, tmp_path, "ieee")
-    sweep = [Point(Interval(at, None, 1), Interval(0.1 * at, 0.05, 3)) for at in (1.0, 2.0, 4.0)]
+    sweep = [ChartPoint(Interval(at, None, 1), Interval(0.1 * at, 0.05, 3)) for at in (1.0, 2.0, 4.0)]
     lines = Chart("sweep", "ttl (s)", "delivery", [Series("push", sweep), Series("b_sub, 3 %", sweep, strong=False)])
     write_for_paper(lines, tmp_path, "acm")
     inputs = "".join(rf"\input{{{name}.pgf}}" for name in ("delivery-against-cost", "sweep"))

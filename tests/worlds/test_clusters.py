@@ -9,7 +9,7 @@ import pytest
 
 from hunet.model import ConfigurationError
 from hunet.worlds import make_movement, make_world
-from hunet.worlds.clusters import Clusters, Group, _places
+from hunet.worlds.clusters import Cluster, Clusters, _places
 
 GROUPS: list[dict[str, float]] = [
     {"nodes": 4, "x": 100, "y": 100, "radius": 50},
@@ -34,7 +34,7 @@ def test_everybody_keeps_to_his_disk_and_ferries_go_everywhere() -> None:
 
 
 def test_goals_are_uniform_in_a_disk() -> None:
-    group = Group(x=100, y=100, radius=50)
+    group = Cluster(x=100, y=100, radius=50)
     x, y = _places(Clusters(), group, np.random.default_rng(1).random((10_000, 2)))
     away = np.hypot(x - 100, y - 100)
     assert np.median(away) == pytest.approx(50 / np.sqrt(2), rel=0.02)  # half of a disk is outside of that

@@ -39,7 +39,7 @@ app = typer.Typer(
     add_completion=False,
     help="""Socially-aware publish/subscribe for human networks.
 
-    People carry devices, devices meet, and messages travel from hand to hand to whoever subscribed to them. hunet
+    People carry devices, devices meet, and messages travel from hand to hand to those who subscribed to them. hunet
     replays who met whom (a contact trace, or a made-up world) and shows how well a protocol serves the subscribers.
 
     hunet node runs a device for real, with any of these protocols.

@@ -107,20 +107,20 @@ def _plain(advised: Advised, page: Path) -> dict[str, Any]:
 
     advice = advised.advice
 
-    def told(each: Candidate | None) -> Any:
+    def as_shown(each: Candidate | None) -> Any:
         return each and {**each._asdict(), "ratio": each.ratio._asdict(), "cost": each.cost._asdict()}
 
     return {
         "goal": advice.goal._asdict(),
         "repetitions": advice.repetitions,
         "bound": advice.bound._asdict(),
-        "recommended": told(advice.best),
+        "recommended": as_shown(advice.best),
         "sure": advice.sure,
         "undecided": advice.undecided,
-        "likely": told(advice.likely),
-        "near_misses": [told(each) for each in advice.near_misses],
-        "runner_up": told(advice.runner_up),
-        "candidates": [told(each) for each in advice.candidates],
+        "likely": as_shown(advice.likely),
+        "near_misses": [as_shown(each) for each in advice.near_misses],
+        "runner_up": as_shown(advice.runner_up),
+        "candidates": [as_shown(each) for each in advice.candidates],
         "settings": str(advised.settings) if advised.settings else None,
         "report": str(page),
     }

@@ -79,13 +79,13 @@ def import_(
     for path in bundle_files(files):
         try:
             encoded = b64encode(load_bundle(path).to_bytes()).decode()
-            said = running.ask("POST", "bundles", base64=encoded, accept_unsigned=accept_unsigned)
+            answer = running.ask("POST", "bundles", base64=encoded, accept_unsigned=accept_unsigned)
         except (ConfigurationError, InputError) as problem:
             where = "" if isinstance(problem, InputError) else f"{path}: "
             typer.echo(visible(f"hunet: {where}{problem}"), err=True)
             refused += 1
         else:
-            new, known = new + said["new"], known + (not said["new"])
+            new, known = new + answer["new"], known + (not answer["new"])
     typer.echo(f"{new} new publications, {known} known already, {refused} bundles refused")
     if refused:
         raise typer.Exit(1)
@@ -98,11 +98,11 @@ def show(files: _Files, as_json: _Json = False) -> None:
 
     from hunet.node.gateway import bundle_files, load_bundle
 
-    said = [{"file": str(path), **_described(load_bundle(path))} for path in bundle_files(files)]
+    descriptions = [{"file": str(path), **_described(load_bundle(path))} for path in bundle_files(files)]
     if as_json:
-        typer.echo(json.dumps(said, indent=2))
+        typer.echo(json.dumps(descriptions, indent=2))
         return
-    for row in said:
+    for row in descriptions:
         typer.echo(
             "\n".join(f"{name.replace('_', ' '):<14} {visible(str(value))}" for name, value in row.items()) + "\n"
         )

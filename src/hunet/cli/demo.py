@@ -99,12 +99,12 @@ def _tell(study: Study, out: Path, trace: Path | None) -> None:
     for field in fields_of(StudyResults(out)):
         typer.echo(field.answer())
     chosen = {point.protocol: point.settings["parameters"] for point in study.points}
-    told = [
+    lines = [
         f"{protocol} {', '.join(f'{name}={value}' for name, value in given.items())}"
         for protocol, given in chosen.items()
         if given
     ]
-    typer.echo(f"Settings for this crowd: {'; '.join(told)}.")
+    typer.echo(f"Settings for this crowd: {'; '.join(lines)}.")
     page, _ = make_report(out, contacts=[trace] if trace else [])
     typer.echo(f"Figures and which differences are real: {page}")
     for run in sorted(out.glob("runs/protocol=social-election/*.parquet"))[:1]:

@@ -98,14 +98,14 @@ def emulate(
     import asyncio
 
     from hunet.cli.progress import progress_bar
-    from hunet.cli.settings import Settings
+    from hunet.cli.settings import RunSettings
     from hunet.model import ConfigurationError
     from hunet.node.emulation import emulate as play
     from hunet.node.networks import may_make_namespaces
     from hunet.pipeline.study_run import contacts_of, workload_of
     from hunet.simulation.agreement import compare
 
-    given = Settings()
+    given = RunSettings()
     given.override(
         contacts=contacts,
         world=world,
@@ -120,24 +120,24 @@ def emulate(
     if given.given.get("links"):
         raise ConfigurationError("links of real nodes cannot be set: drop --set links")
     run = given.plan()
-    met, name, parameters = contacts_of(run), run.point.protocol, run.point.settings["parameters"]
+    table, name, parameters = contacts_of(run), run.point.protocol, run.point.settings["parameters"]
     parameters = _live(name, parameters)
     if begin is not None or end is not None:
-        met = met.within(met.span[0] if begin is None else begin, met.span[1] if end is None else end)
+        table = table.within(table.span[0] if begin is None else begin, table.span[1] if end is None else end)
     if busiest:
-        met = met.busiest(busiest)
-    if not len(met):
+        table = table.busiest(busiest)
+    if not len(table):
         raise ConfigurationError("no contacts are left: choose another part of the trace")
-    workload = workload_of(run, met)
+    workload = workload_of(run, table)
     if radio == "ble" and namespaces is not None:
         raise ConfigurationError("--radio ble knows no IP: leave out --namespaces and --loopback")
     cables = may_make_namespaces() if namespaces is None else namespaces
     network: Network = "ble" if radio == "ble" else "namespaces" if cables else "loopback"
     patience = meeting if meeting is not None else 5.0 if network == "namespaces" else 2.0
     with progress_bar("emulation") as progress:
-        real = asyncio.run(play(met, workload, name, parameters, pace=pace, network=network, progress=progress))
+        real = asyncio.run(play(table, workload, name, parameters, pace=pace, network=network, progress=progress))
     agreement = compare(
-        met,
+        table,
         workload,
         real.events,
         {(each.publication, each.node): each.time for each in real.deliveries},
@@ -147,7 +147,7 @@ def emulate(
         stalls=real.stalls,
         **parameters,
     )
-    report = _report(met, real, agreement)
+    report = _report(table, real, agreement)
     if out:
         _write(out, report | {"deliveries": real.deliveries, "events": real.events})
     if as_json:
@@ -155,7 +155,7 @@ def emulate(
 
         typer.echo(json.dumps(report, indent=2))
     else:
-        _print(report, len(met.names), len(met), real)
+        _print(report, len(table.names), len(table), real)
     if agreement.broken or agreement.lost or real.repeated:
         raise typer.Exit(1)
 
@@ -181,7 +181,7 @@ def _live(protocol: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _report(contacts: Contacts, real: Emulation, agreement: Agreement) -> dict[str, Any]:
-    met = sorted(time / real.pace for time in agreement.meeting_times)
+    seconds = sorted(time / real.pace for time in agreement.meeting_times)
     differences = [each._asdict() | {"node": contacts.names[each.node]} for each in agreement.differences]
     return {
         "same": agreement.same,
@@ -192,7 +192,7 @@ def _report(contacts: Contacts, real: Emulation, agreement: Agreement) -> dict[s
         "delivered_twice": [each._asdict() for each in real.repeated],
         "contacts_missed": agreement.missed,
         "meeting_seconds": {
-            name: round(met[int(share * (len(met) - 1))], 4) if met else None
+            name: round(seconds[int(share * (len(seconds) - 1))], 4) if seconds else None
             for name, share in (("median", 0.5), ("95 %", 0.95), ("longest", 1.0))
         },
         "stood_still_seconds": {

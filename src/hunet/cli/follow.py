@@ -108,22 +108,22 @@ def follow(
 
     with spark_errors(memory):
         spark = spark_session(master, memory=memory, small=work.is_small)
-        said = work.run(spark, once=once, every=every, told=_print_as_json if as_json else _print)
-    if said is None:
+        totals = work.run(spark, once=once, every=every, report=_print_as_json if as_json else _print)
+    if totals is None:
         typer.echo(f"hunet: warning: {path or topic}: no record has come yet", err=True)
 
 
-def _print(said: dict[str, Any]) -> None:
-    if "slot" not in said:
+def _print(totals: dict[str, Any]) -> None:
+    if "slot" not in totals:
         return
-    fates = ", ".join(f"{count:,} {fate}" for fate, count in said["fates"].items())
+    fates = ", ".join(f"{count:,} {fate}" for fate, count in totals["fates"].items())
     typer.echo(
-        f"batch {said['batch']}: {said['files']:,} files, {said['records']:,} records ({fates}); "
-        f"{said['nodes']:,} nodes, {said['contacts']:,} contacts, {said['open']:,} of them open"
+        f"batch {totals['batch']}: {totals['files']:,} files, {totals['records']:,} records ({fates}); "
+        f"{totals['nodes']:,} nodes, {totals['contacts']:,} contacts, {totals['open']:,} of them open"
     )
 
 
-def _print_as_json(said: dict[str, Any]) -> None:
+def _print_as_json(totals: dict[str, Any]) -> None:
     import json
 
-    typer.echo(json.dumps(said))
+    typer.echo(json.dumps(totals))

@@ -79,7 +79,7 @@ def node(
             metavar="ADDRESS",
             rich_help_panel=_PAGE,
             help="Serve a web page and an HTTP API: PORT for this machine only; HOST:PORT, or :PORT for all "
-            "interfaces, for whoever has the token.",
+            "interfaces, for anybody who has the token.",
         ),
     ] = None,
     http_token: Annotated[
@@ -295,8 +295,8 @@ def publish(
         except OSError as error:
             raise InputError(file, f"cannot be read: {error.strerror}") from None
         about["content_type"] = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    said = running(folder).ask("POST", "publications", **about)
-    answer(said, as_json, said["id"])
+    sent = running(folder).ask("POST", "publications", **about)
+    answer(sent, as_json, sent["id"])
 
 
 def subscribe(
@@ -431,8 +431,8 @@ def _show(delivery: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({name: value for name, value in delivery.items() if value is not None}))
     else:
-        said = delivery.get("text")
-        if said is None:
-            said = f"({delivery['content_type']}, {len(delivery['base64']) * 3 // 4} bytes; see --json)"
-        typer.echo(visible(f"{delivery['topic']}  {delivery['name']}: {said}"))
+        text = delivery.get("text")
+        if text is None:
+            text = f"({delivery['content_type']}, {len(delivery['base64']) * 3 // 4} bytes; see --json)"
+        typer.echo(visible(f"{delivery['topic']}  {delivery['name']}: {text}"))
     sys.stdout.flush()

@@ -46,7 +46,7 @@ PublicationsFile = Annotated[
 ]
 SubscriptionsFile = Annotated[
     str | None,
-    typer.Option(metavar="CSV", rich_help_panel=SAID, help="node,topic and if wanted from,until."),
+    typer.Option(metavar="CSV", rich_help_panel=SAID, help="Columns: node, topic; optional: from, until."),
 ]
 MessageCount = Annotated[
     int | None,

@@ -36,8 +36,8 @@ def send(
     """
     from hunet.model.quantities import duration
 
-    said = sys.stdin.read() if text is None else text
-    sent = running(folder).ask("POST", "conversations", device, text=said, ttl=duration("--ttl", ttl))
+    content = sys.stdin.read() if text is None else text
+    sent = running(folder).ask("POST", "conversations", device, text=content, ttl=duration("--ttl", ttl))
     answer(sent, as_json, sent["state"])
 
 
@@ -145,7 +145,7 @@ def invite(
     qr: AsQr = False,
     folder: Folder = HOME,
 ) -> None:
-    """Print the invitation to a group: whoever has it can read and write, so hand it over where nobody listens."""
+    """Print the invitation to a group: anybody who has it can read and write, so hand it over where nobody listens."""
     from hunet.model.files import file_in_place
     from hunet.node.qr import qr_for_terminal
 
@@ -164,8 +164,8 @@ def remove(
     folder: Folder = HOME,
 ) -> None:
     """Remove a member: the group gets a new key, which is sent to all others that are known."""
-    told = running(folder).ask("DELETE", "groups", name, "members", device)["told"]
-    typer.echo(f"the new key goes to {told} other members, as soon as they can be reached")
+    members = running(folder).ask("DELETE", "groups", name, "members", device)["told"]
+    typer.echo(f"the new key goes to {members} other members, as soon as they can be reached")
 
 
 @group_app.command("leave")

@@ -35,15 +35,15 @@ def _lines(label: str) -> Callable[[int, int], None]:
 
     from hunet.report.metrics import duration
 
-    begun = told = monotonic()
+    begun = printed = monotonic()
     first: int | None = None
 
     def tell(done: int, total: int) -> None:
-        nonlocal told, first
+        nonlocal printed, first
         now = monotonic()
         first = done - 1 if first is None else first  # what was there before
-        if now - told >= _EVERY:
-            told = now
+        if now - printed >= _EVERY:
+            printed = now
             left = (now - begun) / (done - first) * (total - done)
             typer.echo(f"{label}: {done} of {total} runs, about {duration(left)} left", err=True)
 

@@ -58,6 +58,6 @@ def _of_run(run: Path, contacts: Path | None, out: Path | None) -> Path:
     from hunet.reporting import crowd_of, people_of_run
 
     named = read_run(run)["name"]["contacts"]
-    met, tracks = people_of_run(run, named, contacts)
+    contacts_, tracks = people_of_run(run, named, contacts)
     label = str(named["about"].get("world") or (contacts.name if contacts else "a trace"))
-    return write_replay(run, crowd_of(label, met), tracks, out)
+    return write_replay(run, crowd_of(label, contacts_), tracks, out)

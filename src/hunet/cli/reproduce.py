@@ -115,18 +115,18 @@ def _judge(one: System, results: Path, docs: Path | None, keep: bool) -> None:
     from hunet.systems import load
 
     sections = load(one.claims)(results)
-    told = [f"# {one.title}: what we find again", one.paper]
-    told += [text if name == "claims" else f"## {name.capitalize()}\n\n{text}" for name, text in sections.items()]
+    parts = [f"# {one.title}: what we find again", one.paper]
+    parts += [text if name == "claims" else f"## {name.capitalize()}\n\n{text}" for name, text in sections.items()]
     origins = ""
     if one.evaluation:
         evaluation: Evaluation = load(one.evaluation)
         studies = evaluation.read(results)
         if keep:
             typer.echo(f"{one.name}: {evaluation.keep(studies)} rows kept in {evaluation.folder}")
-        told.append(f"## Comparisons\n\n{evaluation.comparisons(studies)}")
+        parts.append(f"## Comparisons\n\n{evaluation.comparisons(studies)}")
         origins = f", {evaluation.origins(studies)}"
     with file_in_place(results / "claims.md") as place:
-        place.write_text("\n\n".join(told) + "\n", encoding="utf-8")
+        place.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     typer.echo(f"{one.name}: claims judged in {results / 'claims.md'}{origins}")
     page = docs / "systems" / f"{one.name}.md" if docs else None
     if docs and page and page.exists():

@@ -109,10 +109,10 @@ def run(
 
     Example: hunet run --contacts trace.csv --protocol spray-and-wait --set copies=4 --seed 1
     """
-    from hunet.cli.settings import Settings, parse_crash
+    from hunet.cli.settings import RunSettings, parse_crash
     from hunet.model.quantities import duration
 
-    given = Settings(config)
+    given = RunSettings(config)
     given.override(
         contacts=contacts,
         world=world,

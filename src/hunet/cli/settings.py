@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TABLES = ("parameters", "workload", "links", "world")
 
 
-class Settings:
+class RunSettings:
     """Everything that names a run: the keys of its file, and what options say in their place."""
 
     def __init__(self, config: Path | None = None) -> None:

@@ -217,20 +217,20 @@ def pairs(
         groups = open_communities(spark, communities, method) if communities else None
         window = (found.span[0] if since is None else since, found.span[1] if until is None else until)
         settings = PairSettings(window, edges, sigma, many, long)  # type: ignore[arg-type]
-        said = analyse_pairs(found, out, settings, held, groups)
+        facts = analyse_pairs(found, out, settings, held, groups)
     if as_json:
-        _print_json(said)
+        _print_json(facts)
         return
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in said["categories"].items())
-    typer.echo(f"{out}: {said['pairs']:,} pairs ({kinds}); sigma {said['sigma']:,.1f} s")
-    law = said["power_law"]
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in facts["categories"].items())
+    typer.echo(f"{out}: {facts['pairs']:,} pairs ({kinds}); sigma {facts['sigma']:,.1f} s")
+    law = facts["power_law"]
     if law:
         typer.echo(
             f"inter-contact times: power law with alpha {law['alpha']:.3f} "
             f"from {law['low']:,.0f} to {law['high']:,.0f} s "
             f"({law['share']:.0%} of them, distance {law['distance']:.3f})"
         )
-    for by, laws in said["power_law_by"].items():
+    for by, laws in facts["power_law_by"].items():
         known = ", ".join(f"{group} {each['alpha']:.3f}" for group, each in laws.items() if each)
         typer.echo(f"alpha by {by}: {known or 'too few times'}")
 
@@ -279,20 +279,19 @@ def graph(
             k,
             approximate or None,
         )
-        said = analyse_graph(found, out, settings)
+        facts = analyse_graph(found, out, settings)
     if as_json:
-        _print_json(said)
+        _print_json(facts)
         return
-    typer.echo(f"{out}: {said['windows']} windows; in the first {said['nodes']:,} nodes, {said['edges']:,} edges")
-    if said["hops_mean"] is not None:
-        error = f" ± {said['hops_error']:.2g} (standard error, sampled)" if said["paths"] == "sampled" else ""
-        typer.echo(f"mean hops {said['hops_mean']:.2f}{error}, mean clustering {said['clustering_mean']:.2f}")
-    for name, sizes in said["communities"].items():
-        quality = said["modularity"].get(name)
-        told = f", modularity {quality:.3f}" if quality is not None else ""
-        typer.echo(
-            f"{name}: {said['communities_found'][name]} communities of {', '.join(map(str, sizes[:12]))} nodes{told}"
-        )
+    typer.echo(f"{out}: {facts['windows']} windows; in the first {facts['nodes']:,} nodes, {facts['edges']:,} edges")
+    if facts["hops_mean"] is not None:
+        error = f" ± {facts['hops_error']:.2g} (standard error, sampled)" if facts["paths"] == "sampled" else ""
+        typer.echo(f"mean hops {facts['hops_mean']:.2f}{error}, mean clustering {facts['clustering_mean']:.2f}")
+    for name, sizes in facts["communities"].items():
+        quality = facts["modularity"].get(name)
+        quality_text = f", modularity {quality:.3f}" if quality is not None else ""
+        first = ", ".join(map(str, sizes[:12]))
+        typer.echo(f"{name}: {facts['communities_found'][name]} communities of {first} nodes{quality_text}")
 
 
 @app.command("communities")
@@ -337,11 +336,11 @@ def communities(
     chosen_methods(methods)
     with _opened(trace, out, "communities", master, memory) as (_, found):
         begin, end = (found.span[0] if since is None else since, found.span[1] if until is None else until)
-        said = analyse_communities(found, out, (begin, begin + train * (end - begin)), methods)
+        facts = analyse_communities(found, out, (begin, begin + train * (end - begin)), methods)
     if as_json:
-        _print_json(said)
+        _print_json(facts)
         return
-    for name, counts in said["found"].items():
+    for name, counts in facts["found"].items():
         typer.echo(
             f"{name}: {counts['communities']:,} communities of {counts['members']:,} nodes, the largest of "
             f"{counts['largest']:,}; {counts['brokers']:,} brokers"
@@ -394,8 +393,8 @@ def tables(as_json: AsJson = False) -> None:
         return
     for name, rows in TABLES.items():
         typer.echo(f"\n{name}")
-        for column, said in rows.items():
-            typer.echo(f"  {column:<20} {said.kind:<8} {said.help}")
+        for column, types in rows.items():
+            typer.echo(f"  {column:<20} {types.kind:<8} {types.help}")
 
 
 @contextmanager
@@ -430,7 +429,7 @@ def _parse_range(text: str) -> tuple[float, float]:
     return found
 
 
-def _print_json(said: Any) -> None:
+def _print_json(value: Any) -> None:
     import json
 
-    typer.echo(json.dumps(said, indent=2))
+    typer.echo(json.dumps(value, indent=2))

@@ -25,7 +25,7 @@ Seed = Annotated[
     int | None,
     typer.Option(help="Seed of everything random; the same seed gives the same bytes (default 1)."),
 ]
-Settings = Annotated[
+SettingOptions = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the world; repeat as needed."),
 ]
@@ -84,7 +84,7 @@ def world(
     ctx: typer.Context,
     *,
     seed: Seed = None,
-    settings: Settings = None,
+    settings: SettingOptions = None,
     config: Config = None,
     output: Output = None,
     positions: Positions = None,
@@ -111,7 +111,7 @@ def _command(name: str) -> Callable[..., None]:
     def make(
         *,
         seed: Seed = None,
-        settings: Settings = None,
+        settings: SettingOptions = None,
         config: Config = None,
         output: Output = None,
         positions: Positions = None,
@@ -128,12 +128,12 @@ for _name, _summary in _SUMMARIES.items():
 
 
 def _make(name: str | None, seed: int | None, settings: list[str] | None, config: Path | None, sinks: _Sinks) -> None:
-    from hunet.cli.settings import Settings, split_setting
+    from hunet.cli.settings import RunSettings, split_setting
     from hunet.model.errors import ConfigurationError
     from hunet.worlds import make_movement, write_movement
     from hunet.worlds.movement_files import format_of
 
-    given = Settings(config)
+    given = RunSettings(config)
     named = given.table("world").get("name")
     if name is None and named is None:
         raise ConfigurationError(f"which world? Name one: hunet world {'|'.join(_SUMMARIES)} ...")

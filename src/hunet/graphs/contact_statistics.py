@@ -47,7 +47,7 @@ def contact_statistics(contacts: Contacts) -> ContactStatistics:
     pairs = nodes * (nodes - 1) / 2
     length = contacts.end - contacts.start
     whole = (contacts.start > begin) & (contacts.end < finish)
-    met = len(pairs_of(contacts).nodes)
+    with_contacts = len(pairs_of(contacts).nodes)
     gaps = inter_contact_times(contacts)
     mean_gap = _mean(gaps)
     return ContactStatistics(
@@ -55,7 +55,7 @@ def contact_statistics(contacts: Contacts) -> ContactStatistics:
         pair_rate=float((contacts.start > begin).sum() / (pairs * observed)) if pairs and observed else np.nan,
         mean_degree=float(2 * length.sum() / (nodes * observed)) if nodes and observed else np.nan,
         mean_duration=_mean(length[whole]),
-        pairs_that_meet=met / pairs if pairs else np.nan,
+        pairs_that_meet=with_contacts / pairs if pairs else np.nan,
         mean_inter_contact=mean_gap,
         inter_contact_variation=float(gaps.std() / mean_gap) if len(gaps) else np.nan,
     )

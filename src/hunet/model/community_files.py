@@ -46,7 +46,7 @@ class Gateway(NamedTuple):
     """Whether it is needed, beside those with a larger share."""
 
 
-class Found(NamedTuple):
+class Findings(NamedTuple):
     """What one method finds on a trace."""
 
     members: Sequence[Member]
@@ -69,16 +69,16 @@ class CommunityTables:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the content, however it was cut into files: what a run's name says of it."""
-        said = [self.settings, self.members, self.closeness, self.gateways]
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        content = [self.settings, self.members, self.closeness, self.gateways]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def of(self, method: str, names: Sequence[str]) -> Found:
+    def of(self, method: str, names: Sequence[str]) -> Findings:
         """What a method found, nodes by their numbers in these names."""
         if method not in self.members:
             known = ", ".join(self.members) or "none"
             raise ConfigurationError(f"{self.path}: has no communities by '{method}' (it has: {known})")
         number = self._numbers(names, [member.node for member in self.members[method]])
-        return Found(
+        return Findings(
             [member._replace(node=number[member.node]) for member in self.members[method]],
             self.closeness_among(names),
             [each._replace(node=number[each.node]) for each in self.gateways.get(method, [])],
@@ -116,16 +116,16 @@ def read_communities(path: str | Path) -> CommunityTables:
     if (folder / "pairs.json").exists():
         return CommunityTables(folder, {}, {}, _closeness(folder / "pairs.parquet"))
     try:
-        said = json.loads((folder / "communities.json").read_text("utf-8"))
+        description = json.loads((folder / "communities.json").read_text("utf-8"))
     except (OSError, ValueError):
         raise InputError(folder, "has no communities.json: make it with 'hunet trace communities'") from None
-    members: dict[str, list[Member]] = {method: [] for method in sorted(said["settings"])}
+    members: dict[str, list[Member]] = {method: [] for method in sorted(description["settings"])}
     for method, *row in _rows(folder / "communities.parquet", ("method", *Member._fields)):
         members[method].append(Member(*row))
     gateways: dict[str, list[Gateway]] = {}
     for method, *row in _rows(folder / "gateways.parquet", ("method", *Gateway._fields)):
         gateways.setdefault(method, []).append(Gateway(*row))
-    return CommunityTables(folder, said["settings"], members, _closeness(folder / "closeness.parquet"), gateways)
+    return CommunityTables(folder, description["settings"], members, _closeness(folder / "closeness.parquet"), gateways)
 
 
 def _closeness(path: Path) -> list[tuple[str, str, float]]:

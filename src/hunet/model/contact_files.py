@@ -146,8 +146,8 @@ def _explain_csv(path: Path, text: str, header: list[str], delimiter: str, error
             except ValueError:
                 raise InputError(path, f"'{name}' must be a number, not '{value}'", rows.line_num) from None
         if isinstance(error, BadRecordError) and error.row == number - 1:
-            said = ", ".join(values[i] for i in place)
-            raise InputError(path, f"{error.problem} ({said}): {_REMEDY}", rows.line_num)
+            written = ", ".join(values[i] for i in place)
+            raise InputError(path, f"{error.problem} ({written}): {_REMEDY}", rows.line_num)
     raise InputError(path, f"cannot be read as CSV: {error}")
 
 
@@ -256,19 +256,19 @@ def _read_parquet(path: Path) -> Contacts:
             hint = did_you_mean(name, table.column_names)
             raise InputError(path, f"no column '{name}' ({hint}): a contact table has a, b, start, end")
     if trace is None:
-        said = json.loads((table.schema.metadata or {}).get(b"hunet.contacts", b"{}"))
+        description = json.loads((table.schema.metadata or {}).get(b"hunet.contacts", b"{}"))
     else:
         nodes = _read_parts(path.parent / "nodes.parquet", trace).column("node").to_pylist()
-        said = {"nodes": nodes, **{key: trace[key] for key in ("span", "origin", "about")}}
+        description = {"nodes": nodes, **{key: trace[key] for key in ("span", "origin", "about")}}
     try:
-        return contacts_from_arrow(table, **said)
+        return contacts_from_arrow(table, **description)
     except pa.ArrowInvalid as error:
         raise InputError(path, f"a column has the wrong type: {str(error).splitlines()[0]}") from None
     except BadRecordError as error:
         raise InputError(path, f"row {error.row + 1}: {error.problem}: {_REMEDY}") from None
 
 
-def contacts_from_arrow(table: pa.Table, **said: Any) -> Contacts:
+def contacts_from_arrow(table: pa.Table, **description: Any) -> Contacts:
     """A contact table from Arrow's columns a, b, start, end; ``said`` may have nodes, span, origin and about."""
     import pyarrow as pa
 
@@ -278,7 +278,7 @@ def contacts_from_arrow(table: pa.Table, **said: Any) -> Contacts:
         column = table.column(name)
         known = names if name in "ab" else (pa.float64(),)
         columns.append(column if column.type in known else column.cast(known[0]))  # a cast takes half a second to load
-    return _from_columns(*columns, **said)
+    return _from_columns(*columns, **description)
 
 
 def _read_parts(path: Path, trace: dict[str, Any] | None) -> pa.Table:
@@ -313,10 +313,10 @@ def _trace_of(path: Path) -> dict[str, Any] | None:
     if path.name != "contacts.parquet" or not marker.is_file():
         return None
     try:
-        said: dict[str, Any] = json.loads(marker.read_text("utf-8"))
+        description: dict[str, Any] = json.loads(marker.read_text("utf-8"))
     except ValueError:
         raise InputError(marker, "is damaged: import the log again") from None
-    return said
+    return description
 
 
 def _write_parquet(contacts: Contacts, path: Path) -> None:
@@ -324,7 +324,7 @@ def _write_parquet(contacts: Contacts, path: Path) -> None:
     import pyarrow.parquet as pq
 
     names = pa.array(contacts.names, pa.string())
-    said = {
+    description = {
         "nodes": list(contacts.names),
         "span": list(contacts.span),
         "origin": contacts.origin,
@@ -338,7 +338,7 @@ def _write_parquet(contacts: Contacts, path: Path) -> None:
             "end": contacts.end,
         }
     )
-    pq.write_table(table.replace_schema_metadata({b"hunet.contacts": json.dumps(said).encode()}), path)
+    pq.write_table(table.replace_schema_metadata({b"hunet.contacts": json.dumps(description).encode()}), path)
 
 
 def _from_columns(
@@ -359,8 +359,8 @@ def _from_columns(
 
             raise BadRecordError(pc.index(column.is_null(), True).as_py(), f"'{name}' is missing")
     coded = [[_codes(chunk) for chunk in column.chunks] for column in (a, b)]
-    met = {name for chunks in coded for _, names in chunks for name in names}
-    names = sorted({*met, *nodes}, key=natural_order)
+    present = {name for chunks in coded for _, names in chunks for name in names}
+    names = sorted({*present, *nodes}, key=natural_order)
     place = {name: number for number, name in enumerate(names)}
 
     def number(chunks: list[tuple[NDArray[np.int32], list[str]]]) -> NDArray[np.int32]:
@@ -386,11 +386,11 @@ def _codes(chunk: Any) -> tuple[NDArray[np.int32], list[str]]:
     coded = chunk if isinstance(chunk.type, pa.DictionaryType) else chunk.dictionary_encode()
     codes = _values(coded.indices, np.int32)
     names = coded.dictionary.to_pylist()
-    met = np.zeros(len(names), bool)
-    met[codes] = True
-    if not met.all():  # a dictionary may have more than the column
-        codes = (np.cumsum(met, dtype=np.int32) - 1)[codes]
-        names = [name for name, here in zip(names, met.tolist(), strict=True) if here]
+    present = np.zeros(len(names), bool)
+    present[codes] = True
+    if not present.all():  # a dictionary may have more than the column
+        codes = (np.cumsum(present, dtype=np.int32) - 1)[codes]
+        names = [name for name, here in zip(names, present.tolist(), strict=True) if here]
     return codes, names
 
 

@@ -222,8 +222,8 @@ def content_fingerprint(rows: tuple[int, int, int], nodes: tuple[int, int, int],
     Spark's seed, of a row over the CRC-32 of both names (the smaller first), start and end; of a node over that of its
     name. ``hunet.pipeline`` computes the same as SQL, wherever the rows lie.
     """
-    said = " ".join(map(str, (*rows, *nodes, *(float(edge) for edge in span))))
-    return hashlib.sha256(said.encode()).hexdigest()
+    header = " ".join(map(str, (*rows, *nodes, *(float(edge) for edge in span))))
+    return hashlib.sha256(header.encode()).hexdigest()
 
 
 def _halves(hashes: NDArray[np.uint64]) -> tuple[int, int, int]:

@@ -142,8 +142,8 @@ def from_mapping(record: type[P], given: Mapping[str, Any]) -> P:
         # msgspec says "Expected `int` >= 1 - at `$.lives`": turn it round to begin with the name.
         problem, _, where = str(error).partition(" - at `$.")
         name = where.rstrip("`")
-        said = f" (given: {given[name]!r})" if name in given else ""
-        raise ConfigurationError(f"parameter '{name}': {problem}{said}" if name else problem) from None
+        given_value = f" (given: {given[name]!r})" if name in given else ""
+        raise ConfigurationError(f"parameter '{name}': {problem}{given_value}" if name else problem) from None
 
 
 def _meta(hint: Any) -> msgspec.Meta | None:

@@ -64,7 +64,9 @@ class Workload:
     """How it was made: generator, parameters and seed, or files."""
 
     def __repr__(self) -> str:
-        topics = {said.topic for said in self.publications} | {wanted.topic for wanted in self.subscriptions}
+        topics = {publication.topic for publication in self.publications} | {
+            wanted.topic for wanted in self.subscriptions
+        }
         many = f"{len(self.publications)} publications, {len(self.subscriptions)} subscriptions"
         return f"Workload({many}, {len(topics)} topics)"
 

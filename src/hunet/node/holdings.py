@@ -1,7 +1,7 @@
 """What a device knows of messages and devices, by number; what it keeps of them; and how much that may be.
 
 Messages and devices have numbers that only this device knows; they stay the same over restarts because the state of
-its protocol is full of them. Messages that a neighbour only speaks of get a number as well, up to a limit. Headers are
+its protocol is full of them. Messages known only by id are numbered too, up to a limit. Headers are
 in memory, contents on the disk.
 
 Of two devices, protocols let the one with the lower number go first, or name a community after it: so all must agree

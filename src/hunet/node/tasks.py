@@ -71,7 +71,7 @@ class Tasks:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            _log.error("a mistake of ours", exc_info=task.exception())
+            _log.error("internal error in a background task", exc_info=task.exception())
 
 
 def _hang_up(writer: asyncio.StreamWriter, _: asyncio.Task[None]) -> None:

@@ -8,7 +8,7 @@ limited depth, and refuses input that is not exactly what :func:`encode` would h
 {'t': 'news', 'sizes': [1, 2.5]}
 >>> decode(bytes.fromhex("c11a514b67b0"))  # a date
 Traceback (most recent call last):
-hunet.node.wire.Malformed: not CBOR as we write it
+hunet.node.wire.Malformed: not canonical CBOR
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Malformed(PeerError):  # noqa: N818 - a reason to count, as the others
     """Bytes from a peer that are not a value in canonical CBOR."""
 
     def __init__(self) -> None:
-        super().__init__("not CBOR as we write it")
+        super().__init__("not canonical CBOR")
 
 
 def encode(value: Any) -> bytes:

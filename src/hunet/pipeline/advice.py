@@ -1,6 +1,6 @@
 """Which system, and which parameters, suit a crowd: the cheapest that reaches a goal, judged from a study.
 
-Theory of operation. The goal is a share of all (publication, interested subscriber) pairs that shall be served within
+Theory of operation. The goal is a share of all (publication, interested subscriber) pairs that should be served within
 a delay. Messages live as long as that delay, so that the delivery ratio of a run is the share that was served in time,
 and nobody pays for what comes too late. All candidates see the same workloads, repetition by repetition. How sure a
 judgement is follows from the spread of the repetitions: what their means leave open of the true means of all
@@ -66,7 +66,7 @@ class Goal(NamedTuple):
     """Delay, in seconds."""
     cost: Cost = "forwards"
     confidence: float = 0.9
-    """How sure a recommendation shall be to reach the ratio."""
+    """How sure a recommendation should be to reach the ratio."""
 
     def check(self) -> None:
         """Refuse what cannot be a goal."""

@@ -45,12 +45,14 @@ class Trace(NamedTuple):
 
 def open_trace(spark: SparkSession, location: str | Path) -> Trace:
     """The folder of an import, on a disk or at a URI, or any contact table that hunet reads."""
-    said = read_marker(spark, location)
-    if said is None:  # a table in another form, which the driver reads
+    description = read_marker(spark, location)
+    if description is None:  # a table in another form, which the driver reads
         contacts = read_trace(location, spark)
         return Trace(_handed_over(spark, contacts), len(contacts), contacts.span, contacts.fingerprint)
-    first, last = said["span"]
-    return Trace(read_rows(spark, location, said), said["contacts"], (first, last), said["fingerprint"])
+    first, last = description["span"]
+    return Trace(
+        read_rows(spark, location, description), description["contacts"], (first, last), description["fingerprint"]
+    )
 
 
 def open_communities(spark: SparkSession, location: str | Path, method: str | None = None) -> DataFrame:
@@ -102,7 +104,7 @@ def analyse_pairs(
             counts = measured.groupBy("category").agg(sf.count("*").alias("pairs")).collect()
             sigma = measured.agg(exact_mean("separation")).first()
             (_, _, times, law), *_ = laws
-            said = {
+            facts = {
                 **name,
                 "pairs": many,
                 "sigma": settings.sigma if settings.sigma is not None else (sigma[0] if sigma else None),
@@ -116,11 +118,11 @@ def analyse_pairs(
                     for by in dict.fromkeys(by for by, *_ in laws[1:])
                 },
             }
-            folder.finish(said)
+            folder.finish(facts)
     finally:
         measured.unpersist()
         gaps.unpersist()
-    return said
+    return facts
 
 
 _MOST_COMMUNITIES = 20
@@ -200,7 +202,7 @@ def analyse_graph(trace: Trace, out: str | Path, settings: GraphSettings) -> dic
             folder.save("communities", found, ["window", "method", "community", "node"], found.count())
             table = windows_of(windows, edges, nodes, paths).persist()
             folder.save("windows", table, ["window"], len(windows))
-            said = {
+            facts = {
                 "kind": "graph",
                 "trace": trace.sha256,
                 "settings": asdict(settings),
@@ -210,8 +212,8 @@ def analyse_graph(trace: Trace, out: str | Path, settings: GraphSettings) -> dic
         finally:
             for each in (edges, nodes, found):
                 each.unpersist()
-        folder.finish(said)
-    return said
+        folder.finish(facts)
+    return facts
 
 
 def _first_window(windows: DataFrame, communities: DataFrame, many: int) -> dict[str, Any]:
@@ -265,7 +267,7 @@ def analyse_communities(
                 sf.sum(sf.when(sf.col("size") > 1, sf.col("size")).otherwise(0)).alias("members"),
             )
             counted = {row["method"]: row.asDict() for row in figures.collect()}
-            said = {
+            facts = {
                 "kind": "communities",
                 "trace": trace.sha256,
                 "window": window,
@@ -275,10 +277,10 @@ def analyse_communities(
                     for method in settings
                 },
             }
-            folder.finish(said)
+            folder.finish(facts)
     finally:
         found.unpersist()
-    return said
+    return facts
 
 
 class _Folder(NamedTuple):
@@ -291,13 +293,13 @@ class _Folder(NamedTuple):
     def save(self, name: str, table: DataFrame, order: list[str], rows: int) -> None:
         self.storage.save_table(table, order, join(self.place, f"{name}.parquet"), rows=rows)
 
-    def finish(self, said: dict[str, Any]) -> None:
-        self.storage.write_json(join(self.place, self.marker), said)
+    def finish(self, facts: dict[str, Any]) -> None:
+        self.storage.write_json(join(self.place, self.marker), facts)
 
 
 def of_kind(kind: str) -> Callable[[dict[str, Any]], str | None]:
     """What is foreign in a folder, by its marker, for a stage that writes this kind of results."""
-    return lambda said: None if said.get("kind") == kind else "holds something else"
+    return lambda description: None if description.get("kind") == kind else "holds something else"
 
 
 @contextmanager

@@ -71,7 +71,7 @@ appender.console.layout.pattern = %d %p %c: %m%n
 
 
 class Wish(NamedTuple):
-    """What a session shall be."""
+    """What a session should be."""
 
     master: str
     memory: str
@@ -312,8 +312,8 @@ def _gateway(process: subprocess.Popen[bytes], connection: Path) -> Any:
     while not connection.exists():
         with suppress(subprocess.TimeoutExpired):
             raise SparkError(f"Java ended with status {process.wait(_START_LOOK_EVERY)} before it could be asked")
-    with connection.open("rb") as said:
-        port, secret = read.read_int(said), read.UTF8Deserializer().loads(said)
+    with connection.open("rb") as answer:
+        port, secret = read.read_int(answer), read.UTF8Deserializer().loads(answer)
     os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     try:
         gateway = gateways.launch_gateway()

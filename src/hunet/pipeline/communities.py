@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from hunet.model.community_files import Found
+    from hunet.model.community_files import Findings
 
 Methods = dict[str, dict[str, Any]]
 """What each method is given beside its defaults."""
@@ -111,7 +111,7 @@ def _contacts(table: pa.Table, window: tuple[float, float]) -> Contacts:
     return Contacts.from_arrays(people, numbers[:half], numbers[half:], start, end, span=window)
 
 
-def _rows(method: str, people: tuple[str, ...], found: Found) -> list[dict[str, Any]]:
+def _rows(method: str, people: tuple[str, ...], found: Findings) -> list[dict[str, Any]]:
     rows = [{"part": "member", "method": method, **each._asdict()} for each in found.members]
     rows += [{"part": "gateway", "method": method, **each._asdict()} for each in found.gateways]
     for row in rows:

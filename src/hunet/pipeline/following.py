@@ -64,7 +64,7 @@ _FOR_EVER = "36500d"
 
 @dataclass(frozen=True)
 class Follow:
-    """What shall be followed; whatever can be known without Spark is checked when this is made."""
+    """What should be followed; whatever can be known without Spark is checked when this is made."""
 
     location: str
     """A folder of this machine, or a URI; of Kafka, a topic."""
@@ -103,10 +103,10 @@ class Follow:
         place = f"{self.kafka}/{self.location}" if self.kafka else self.location
         return {"kind": _KIND, "input": place, "settings": given, "late": self.late}
 
-    def _foreign(self, said: dict[str, Any]) -> str | None:
+    def _foreign(self, description: dict[str, Any]) -> str | None:
         for key, value in json.loads(json.dumps(self.name)).items():
-            if said.get(key) != value:
-                return f"holds another trace that is followed ({said.get('input')}, and '{key}' differs)"
+            if description.get(key) != value:
+                return f"holds another trace that is followed ({description.get('input')}, and '{key}' differs)"
         return None
 
     def state_of(self, batch: int) -> str:
@@ -127,7 +127,7 @@ class Follow:
         return chosen
 
     def run(
-        self, spark: SparkSession, *, once: bool, every: float, told: Callable[[dict[str, Any]], None]
+        self, spark: SparkSession, *, once: bool, every: float, report: Callable[[dict[str, Any]], None]
     ) -> dict[str, Any] | None:
         """Follow until somebody stops it, or ``once`` through what is there; ``told`` hears of every batch.
 
@@ -145,7 +145,7 @@ class Follow:
         before = storage.read_json(join(self.out, MARKER))
         query = writer.start()
         try:
-            heard = self._wait(query, storage, told)
+            heard = self._wait(query, storage, report)
         except Exception:
             if problems:
                 raise problems[0] from None
@@ -153,10 +153,10 @@ class Follow:
         finally:
             with suppress(Exception):  # Spark may have gone
                 query.stop()
-        said = storage.read_json(join(self.out, MARKER))
-        if said is not None and said["batch"] > max(heard, before["batch"] if before else -1):
-            told(said)  # the stream ended before it could be asked
-        return said
+        description = storage.read_json(join(self.out, MARKER))
+        if description is not None and description["batch"] > max(heard, before["batch"] if before else -1):
+            report(description)  # the stream ended before it could be asked
+        return description
 
     def _stream(self, spark: SparkSession, storage: Storage) -> DataFrame:
         if self.kafka:
@@ -167,16 +167,16 @@ class Follow:
             stream = stream.option("maxFilesPerTrigger", self.most)
         return stream.load(storage.uri(_place(self.location))).select("path", "length")
 
-    def _wait(self, query: StreamingQuery, storage: Storage, told: Callable[[dict[str, Any]], None]) -> int:
+    def _wait(self, query: StreamingQuery, storage: Storage, report: Callable[[dict[str, Any]], None]) -> int:
         """Wait for the end of the stream; returns the last batch that was told of."""
         heard, over = -1, False
         while not over:
             over = bool(query.awaitTermination(_LOOK_EVERY))
             done = [progress["batchId"] for progress in query.recentProgress if progress["numInputRows"]]
             for number in (each for each in done if each > heard):
-                said = storage.read_json(self.state_of(number))
-                if said is not None and said["batch"] == number:
-                    told(said)
+                totals = storage.read_json(self.state_of(number))
+                if totals is not None and totals["batch"] == number:
+                    report(totals)
                 heard = number
         return heard
 
@@ -186,12 +186,12 @@ def _place(location: str) -> str:
     return location.rstrip("/") if is_uri(location) else str(Path(location).resolve())
 
 
-def adder(said: dict[str, Any], problems: list[Exception] | None = None) -> Callable[[DataFrame, int], None]:
+def adder(description: dict[str, Any], problems: list[Exception] | None = None) -> Callable[[DataFrame, int], None]:
     """A function that makes the records of a batch part of a trace; ``problems`` gets what ended it.
 
     Of the trace it is given ``asdict``: on Spark Connect it works in another process.
     """
-    work = _Batches(Follow(**{**said, "settings": ImportSettings(**said["settings"])}))
+    work = _Batches(Follow(**{**description, "settings": ImportSettings(**description["settings"])}))
 
     def add(found: DataFrame, number: int) -> None:
         try:
@@ -229,14 +229,14 @@ class _Batches:
             before = storage.read_json(follow.state_of(number - 1))
         if before is None or before["batch"] != number - 1:
             raise OutputError(f"{follow.out}: what batch {number - 1} left is missing: follow into a new folder")
-        said = {**before, **{key: before[key] + value for key, value in found.items()}, "batch": number}
+        totals = {**before, **{key: before[key] + value for key, value in found.items()}, "batch": number}
         if heads:
             chosen = follow.check_format(choose_format(heads, before.get("format") or follow.settings.format))
             with closing(_Batch(follow, source, chosen, heads[0], before)) as batch:
-                said |= batch.save(storage, number)
-        storage.write_json(follow.state_of(number), said)
-        if "slot" in said:
-            storage.write_json(join(follow.out, MARKER), said)
+                totals |= batch.save(storage, number)
+        storage.write_json(follow.state_of(number), totals)
+        if "slot" in totals:
+            storage.write_json(join(follow.out, MARKER), totals)
 
     def _files(self, found: DataFrame) -> tuple[Source, list[Head], dict[str, Any]]:
         """The logs among new files, their beginnings, and what is counted of them."""
@@ -260,13 +260,13 @@ class _Batch:
         self._follow, self._chosen, self._before = follow, chosen, before
         self._known: dict[str, Any] = before.get("following", {})
         """What earlier batches have found."""
-        said = follow.settings
-        reading = Reading(head, said.columns, said.scan, said.where, said.time_format, said.schema)
-        self._cleaning = said.cleaning(chosen)
+        settings = follow.settings
+        reading = Reading(head, settings.columns, settings.scan, settings.where, settings.time_format, settings.schema)
+        self._cleaning = settings.cleaning(chosen)
         self._node_tables = {"nodes.parquet": "fate is null", "external.parquet": "fate is not null"}
         if self._cleaning.internal == "all":
             del self._node_tables["external.parquet"]
-        self._work = Work(source, chosen, self._cleaning, said, reading, self._with_carried)
+        self._work = Work(source, chosen, self._cleaning, settings, reading, self._with_carried)
 
     def close(self) -> None:
         self._work.close()
@@ -325,9 +325,9 @@ class _Batch:
             storage.save_table(table, order, join(self._follow.out, name), rows=rows)
         closed_facts = facts.plus(Facts(*known.get("closed", ())))
         members = node_facts.plus(Facts(*known.get("nodes", ())))
-        found, span, said = closed_facts.plus(open_facts), (first - shift, last - shift), self._follow.name
+        found, span, description = closed_facts.plus(open_facts), (first - shift, last - shift), self._follow.name
         return {
-            **said,
+            **description,
             "format": self._chosen.name,
             **fates.report(),
             "out_of_order": self._before.get("out_of_order", 0) + shuffled,
@@ -339,7 +339,11 @@ class _Batch:
             "span": list(span),
             "origin": origin,
             "fingerprint": content_fingerprint(found.hashes, members.hashes, span),
-            "about": {"trace": Path(said["input"]).name, "format": self._chosen.name, "settings": said["settings"]},
+            "about": {
+                "trace": Path(description["input"]).name,
+                "format": self._chosen.name,
+                "settings": description["settings"],
+            },
             "warnings": unit_warnings(first, last, work.unit),
             "slot": slot,
             "following": {

@@ -115,7 +115,7 @@ def import_trace(
 
 
 class Import:
-    """What shall be imported. Whatever can be known without Spark is checked when this is made."""
+    """What should be imported. Whatever can be known without Spark is checked when this is made."""
 
     def __init__(self, paths: Sequence[str | Path], settings: ImportSettings) -> None:
         self.settings = settings
@@ -160,12 +160,12 @@ class Import:
     def name(self) -> dict[str, Any]:
         """What tells this import from others."""
         given = asdict(replace(self.settings, internal=self.cleaning.internal, gap=self.cleaning.gap))
-        said = {name: value for name, value in given.items() if value is not None and name != "format"}
+        chosen = {name: value for name, value in given.items() if value is not None and name != "format"}
         return {
             "kind": _KIND,
             "input": " ".join(self.paths) or f"table {self.settings.table}",
             "format": self.chosen.name,
-            "settings": said,
+            "settings": chosen,
         }
 
     def check(self, out: str | Path) -> None:
@@ -198,14 +198,15 @@ class Import:
         finally:
             work.close()
 
-    def _foreign(self, said: dict[str, Any]) -> str | None:
-        if said.get("kind") != _KIND:
+    def _foreign(self, description: dict[str, Any]) -> str | None:
+        if description.get("kind") != _KIND:
             return "holds something else than an import"
-        if "state" in said:  # it did not come to its end
+        if "state" in description:  # it did not come to its end
             return None
         for key, value in json.loads(json.dumps(self.name)).items():
-            if said.get(key) != value:
-                return f"holds another import ({said.get('input')} as {said.get('format')}, and '{key}' differs)"
+            if description.get(key) != value:
+                theirs = f"{description.get('input')} as {description.get('format')}"
+                return f"holds another import ({theirs}, and '{key}' differs)"
         return None
 
 
@@ -238,12 +239,12 @@ class Work:
             checked = parsed.transform(check_stays(cleaning.internal, cleaning.reversed))
         self.rows = checked.persist(StorageLevel.DISK_ONLY)
         """Of sightings the table ``joined``; of others one row a record."""
-        self.met: DataFrame | None = None
+        self.cleaned: DataFrame | None = None
 
     def close(self) -> None:
         self.rows.unpersist()
-        if self.met is not None:
-            self.met.unpersist()
+        if self.cleaned is not None:
+            self.cleaned.unpersist()
 
     def save(
         self, storage: Storage, out: str | Path, name: dict[str, Any], ignored: list[str], files: int
@@ -253,7 +254,7 @@ class Work:
         if fates.counts.get("unreadable", 0) * 2 > fates.records:
             raise self._mostly_unreadable(fates)
         if fates.first is None or fates.last is None:
-            raise InputError(name["input"], f"no record is left to make contacts of: {_told(fates.counts)}")
+            raise InputError(name["input"], f"no record is left to make contacts of: {_listed(fates.counts)}")
         origin = self.origin(fates.first)
         shift = origin or 0.0
         span = (fates.first - shift, fates.last - shift)
@@ -279,7 +280,7 @@ class Work:
                 single=single,
             )
             title = " ".join(Path(path).name for path in name["input"].split())
-            said = {
+            description = {
                 **name,
                 "files": files,
                 "ignored_files": ignored,
@@ -295,8 +296,8 @@ class Work:
                 "about": {"trace": title, "format": name["format"], "settings": name["settings"]},
                 "warnings": unit_warnings(fates.first, fates.last, self.unit),
             }
-            storage.write_json(join(place, MARKER), said)
-        return said
+            storage.write_json(join(place, MARKER), description)
+        return description
 
     def _in_seconds(self, rows: DataFrame) -> DataFrame:
         """Times in the unit that the user named instead of the format's."""
@@ -377,10 +378,10 @@ class Work:
         meet = within_range(self.settings.range) if self.chosen.makes == "positions" else stays_together
         meetings = self.rows.transform(meet)
         longer = meetings.withColumn("end", sf.col("end") + self.cleaning.extend)
-        self.met = longer.transform(join_sightings(self.cleaning.gap)).persist(StorageLevel.DISK_ONLY)
-        many = self.met.where("fate is null or fate = 'duplicate'").agg(sf.sum("records")).first()
+        self.cleaned = longer.transform(join_sightings(self.cleaning.gap)).persist(StorageLevel.DISK_ONLY)
+        many = self.cleaned.where("fate is null or fate = 'duplicate'").agg(sf.sum("records")).first()
         assert many is not None
-        return many[0] or 0, self.met.transform(only_contacts).transform(shifted, shift)
+        return many[0] or 0, self.cleaned.transform(only_contacts).transform(shifted, shift)
 
     def rejected(self, fates: Fates) -> DataFrame:
         from pyspark.sql import functions as sf
@@ -425,5 +426,5 @@ def shifted(contacts: DataFrame, shift: float) -> DataFrame:
     return contacts.withColumns({"start": sf.col("start") - shift, "end": sf.col("end") - shift}) if shift else contacts
 
 
-def _told(counts: dict[str, int]) -> str:
+def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {fate}" for fate, count in sorted(counts.items())) or "the log is empty"

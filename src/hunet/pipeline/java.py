@@ -122,15 +122,15 @@ def _probe(path: Path, memory: str) -> tuple[str, int, str]:
         return "there is no such program", 0, ""
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not run: {error}", 0, ""
-    said = done.stderr or done.stdout
+    output = done.stderr or done.stdout
     if done.returncode:
-        lines = [line for line in said.splitlines() if "JAVA_TOOL_OPTIONS" not in line]
+        lines = [line for line in output.splitlines() if "JAVA_TOOL_OPTIONS" not in line]
         return f"fails with '{' '.join(lines[:2]) or done.returncode}'", 0, ""
-    number = re.search(r'version "(?:1\.)?(\d+)', said)
+    number = re.search(r'version "(?:1\.)?(\d+)', output)
     if not number:
-        return f"does not say its version but '{said.splitlines()[0] if said else ''}'", 0, ""
+        return f"does not say its version but '{output.splitlines()[0] if output else ''}'", 0, ""
     version = int(number[1])
-    return ("" if version >= OLDEST else f"is version {version}"), version, said.strip()
+    return ("" if version >= OLDEST else f"is version {version}"), version, output.strip()
 
 
 def _install(home: Path, script: str) -> None:

@@ -243,11 +243,11 @@ def _joined(rows: pa.Table, gap: float) -> pa.Table:
     counted = np.isin(columns.fate, [NUMBERED.index(fate) for fate in COUNTED])
     unused = np.flatnonzero((columns.fate > 0) & ~counted)
     begins, contacts = _contacts(columns, order[~again], new_pair[~again], gap)
-    met = pa.table({**_names(columns, begins, spelled.dictionary), **contacts})
+    joined = pa.table({**_names(columns, begins, spelled.dictionary), **contacts})
     rejected = pa.table({**_names(columns, unused, spelled.dictionary), **_rejected(rows, columns, unused)})
     kinds, many = np.unique(columns.fate[counted], return_counts=True)
     others = pa.table({"fate": _fates(kinds), "records": many})
-    whole = pa.concat_tables([met, rejected, others, _nodes(met, rejected)], promote_options="default")
+    whole = pa.concat_tables([joined, rejected, others, _nodes(joined, rejected)], promote_options="default")
     return whole.select(names("joined"))
 
 

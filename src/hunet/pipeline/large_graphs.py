@@ -158,9 +158,9 @@ def _search(ends: DataFrame, chosen: DataFrame, sources: int) -> tuple[DataFrame
         counts.setdefault(row["window"], {})[row["rank"]] = []
     for hop in range(1, MOST_HOPS + 1):
         ahead = reduce(or_, (sf.col(f"new{i}") != 0 for i in words))
-        told = state.where(ahead).select("window", "node", *(f"new{i}" for i in words))
+        reached = state.where(ahead).select("window", "node", *(f"new{i}" for i in words))
         heard = (
-            ends.join(told, ["window", "node"])
+            ends.join(reached, ["window", "node"])
             .groupBy("window", sf.col("peer").alias("node"))
             .agg(*(sf.bit_or(f"new{i}").alias(f"got{i}") for i in words))
         )
@@ -224,10 +224,10 @@ def _closeness(sources: int) -> list[Column]:
     by_x, by_y = 2 * x / y, -x * x / (y * y)
     spread = by_x * by_x * (x - x * x) + by_y * by_y * (squares - y * y) + 2 * by_x * by_y * y * (1 - x)
     error = sf.sqrt(sf.greatest(spread, sf.lit(0.0)) * _correction(asked) / asked)
-    met = sf.col("reached") > 0
+    reaches = sf.col("reached") > 0
     return [
-        sf.when(met, x * x / y).otherwise(0.0).alias("closeness"),
-        sf.when(met, error).otherwise(0.0).alias("closeness_error"),
+        sf.when(reaches, x * x / y).otherwise(0.0).alias("closeness"),
+        sf.when(reaches, error).otherwise(0.0).alias("closeness_error"),
     ]
 
 

@@ -131,10 +131,10 @@ def _meet(one: DataFrame, two: DataFrame, where: list[str], length: float) -> Da
     return one.alias("one").join(two.alias("two"), same & both & begins)
 
 
-def _sightings(met: DataFrame) -> DataFrame:
+def _sightings(sightings: DataFrame) -> DataFrame:
     from pyspark.sql import functions as sf
 
-    return met.select(
+    return sightings.select(
         sf.lit(0).cast("bigint").alias("source"),
         sf.lit(0).cast("bigint").alias("row"),
         sf.col("one.node").alias("scanner"),

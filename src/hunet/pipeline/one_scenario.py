@@ -31,7 +31,7 @@ from hunet.pipeline.study_values import canonical
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hunet.pipeline.one_settings import OneSettings, Setting
+    from hunet.pipeline.one_settings import OneSetting, OneSettings
 
 __all__ = ["DEFAULT_SETTINGS", "ROUTERS", "Converted", "convert_scenario"]
 
@@ -101,7 +101,7 @@ def convert_scenario(
     """Write a scenario as a folder with a study, its contacts and its messages.
 
     ``runs`` are numbers of runs, from 0; by default all that differ. What is wrong, and what hunet has not, is listed
-    with its file and line, all at once; what hunet has not becomes warnings if it shall be ignored.
+    with its file and line, all at once; what hunet has not becomes warnings if it should be ignored.
     """
     if not is_unused(folder):
         raise ConfigurationError(f"{folder}: holds other files; choose a new or an empty folder")
@@ -130,7 +130,7 @@ class _Scenario:
         self._events: dict[tuple[Path, float, int], list[Connection | OneMessage]] = {}
         self._worlds: dict[str, Contacts] = {}
 
-    def refuse(self, setting: Setting, problem: str) -> None:
+    def refuse(self, setting: OneSetting, problem: str) -> None:
         """Note what cannot be taken over."""
         self.refused[str(setting.error(problem))] = None
 
@@ -175,14 +175,14 @@ class _Scenario:
         self._refuse_unknown()
         self._complain(ignore_unknown)
         for run in runs:
-            name, said, contacts, messages = self._case(self._settings.at(run))
-            said |= _write_contacts(folder, contacts, files) | _write_messages(folder, contacts, messages, files)
-            key = canonical(said)
+            name, written, contacts, messages = self._case(self._settings.at(run))
+            written |= _write_contacts(folder, contacts, files) | _write_messages(folder, contacts, messages, files)
+            key = canonical(written)
             same.setdefault(key, []).append(run + 1)
             if len(same[key]) > 1:
                 continue
             taken = {case["name"] for case in cases}
-            cases.append({"name": name if name not in taken else f"{name}-{run + 1}", **said})
+            cases.append({"name": name if name not in taken else f"{name}-{run + 1}", **written})
         for first, *others in same.values():
             if others:
                 listed = ", ".join(map(str, others[:5])) + (", ..." if len(others) > 5 else "")
@@ -208,11 +208,11 @@ class _Scenario:
         contacts = Contacts.from_arrays(names, [], [], [], [], span=(0.0, end))
         if names:
             contacts = self._noted(lambda: self._contacts(run, groups, names, links, end), contacts)
-        said: dict[str, Any] = {"protocol": "", "parameters": {}, "links": {}}
-        self._noted(lambda: self._router(run, groups, said, messages), None)
+        case: dict[str, Any] = {"protocol": "", "parameters": {}, "links": {}}
+        self._noted(lambda: self._router(run, groups, case, messages), None)
         lives: list[float | None] = self._noted(lambda: self._lives(run, groups), [])
         name = self._noted(lambda: run.filled("Scenario.name"), "")
-        return name, said, contacts, [(message, lives[message.source]) for message in messages if lives]
+        return name, case, contacts, [(message, lives[message.source]) for message in messages if lives]
 
     def _names(self, run: OneSettings, groups: list[str]) -> list[str]:
         """The names of all hosts: the letters of their group, and their address."""
@@ -309,30 +309,30 @@ class _Scenario:
                 self.refuse(where[1], f"no events of class '{kind}': {did_you_mean(kind, known)}")
         return events
 
-    def _router(self, run: OneSettings, groups: list[str], said: dict[str, Any], messages: list[OneMessage]) -> None:
+    def _router(self, run: OneSettings, groups: list[str], case: dict[str, Any], messages: list[OneMessage]) -> None:
         router, where = self._same(run, groups, "router")
-        said["parameters"] = dict(self._router_parameters(run, router))
+        case["parameters"] = dict(self._router_parameters(run, router))
         if where is None:
             raise run.missing("Group.router")
         if router not in ROUTERS:
             self.refuse(where, f"no router '{router}' in hunet: it has {', '.join(ROUTERS)}; push stands in for it")
-        said["protocol"] = ROUTERS.get(router, "push")
+        case["protocol"] = ROUTERS.get(router, "push")
         for group in groups:
             self._refuse_habits(run, group)
         if router == "EpidemicOracleRouter":  # everything at once, and no limits
             return
         speed = self._speed(run, groups)
         if speed is not None:
-            said["links"] = {"rate": 8.0 * speed, "unit": "bits/s", "radio": "one"}
+            case["links"] = {"rate": 8.0 * speed, "unit": "bits/s", "radio": "one"}
         written, where = self._same(run, groups, "bufferSize")
         if where is not None:
             room = run.whole(f"{groups[0]}.bufferSize", "Group.bufferSize")
             smallest = min([message.size for message in messages], default=0)
             if room < smallest:
                 raise where.error(f"bufferSize {written} holds no message, for the smallest has {smallest} bytes")
-            said["storage"] = room
+            case["storage"] = room
             # The ONE drops what it received first, and takes it again from the next host that offers it.
-            said["parameters"] |= {"evict": "first-in", "again": "next-contact" if speed is None else "at-once"}
+            case["parameters"] |= {"evict": "first-in", "again": "next-contact" if speed is None else "at-once"}
 
     def _router_parameters(self, run: OneSettings, router: str) -> dict[str, Any]:
         """What the settings of a router say, in hunet's words."""
@@ -369,7 +369,7 @@ class _Scenario:
             if found is not None and found[1].value != harmless:
                 self.refuse(found[1], f"'{found[0]}' = {found[1].value}: {problem}; remove it")
 
-    def _same(self, run: OneSettings, groups: list[str], name: str) -> tuple[str, Setting | None]:
+    def _same(self, run: OneSettings, groups: list[str], name: str) -> tuple[str, OneSetting | None]:
         """A setting of the groups, which must not differ between them."""
         found = [run.find(f"{group}.{name}", f"Group.{name}") for group in groups]
         first = next((each for each in found if each is not None), None)
@@ -383,7 +383,7 @@ class _Scenario:
 
     def _speed(self, run: OneSettings, groups: list[str]) -> float | None:
         """Bytes per second of the slowest interface; None if none says it."""
-        speeds: dict[float, Setting] = {}
+        speeds: dict[float, OneSetting] = {}
         for group in groups:
             interface = self._interface_name(run, group)
             kind = run.find(f"{interface}.type")
@@ -436,7 +436,7 @@ def _count(settings: OneSettings, name: str) -> int:
     return settings.whole(name) if settings.find(name) else 0
 
 
-def _locate(setting: Setting) -> Path:
+def _locate(setting: OneSetting) -> Path:
     """A file that a setting names: seen from the working folder, as The ONE does, or from the settings."""
     places = [Path(setting.value), setting.path.parent / setting.value]
     for place in places:
@@ -456,15 +456,15 @@ def _write_contacts(folder: Path, contacts: Contacts, files: dict[str, str]) -> 
 
 def _write_messages(folder: Path, contacts: Contacts, messages: list[_Said], files: dict[str, str]) -> dict[str, str]:
     """Publications, each on the topic of its receiver, and who wants what."""
-    said = [["id", "time", "node", "topic", "size", "ttl"]]
+    lines = [["id", "time", "node", "topic", "size", "ttl"]]
     for message, life in messages:
         names = contacts.names[message.source], contacts.names[message.target]
-        said.append(
+        lines.append(
             [message.id, f"{message.time:.12g}", *names, str(message.size), "" if life is None else f"{life:g}"]
         )
     wanted = [["node", "topic"], *([name, name] for name in contacts.names)]
     found = {}
-    for kind, rows in (("publications", said), ("subscriptions", wanted)):
+    for kind, rows in (("publications", lines), ("subscriptions", wanted)):
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         found[kind] = _name_for(text.getvalue(), kind, ".csv", files)

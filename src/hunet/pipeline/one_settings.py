@@ -36,7 +36,7 @@ _BLANKS = "".join(map(chr, range(33)))
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-class Setting(NamedTuple):
+class OneSetting(NamedTuple):
     """A value as it was written, and where."""
 
     value: str
@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 class OneSettings:
     """All settings of a scenario, in one of its runs."""
 
-    def __init__(self, entries: dict[str, Setting], run: int = 0, used: set[str] | None = None) -> None:
+    def __init__(self, entries: dict[str, OneSetting], run: int = 0, used: set[str] | None = None) -> None:
         self.entries = entries
         self._run = run
         self.used: set[str] = set() if used is None else used
@@ -60,7 +60,7 @@ class OneSettings:
     @classmethod
     def read(cls, paths: Iterable[Path]) -> OneSettings:
         """Read settings files, later ones win."""
-        entries: dict[str, Setting] = {}
+        entries: dict[str, OneSetting] = {}
         for path in paths:
             entries |= read_properties(path)
         return cls(entries)
@@ -73,7 +73,7 @@ class OneSettings:
         """How many runs a setting tells apart."""
         return len(_run_parts(self.entries[name].value))
 
-    def find(self, *names: str) -> tuple[str, Setting] | None:
+    def find(self, *names: str) -> tuple[str, OneSetting] | None:
         """The first of these settings that has a value in this run (a group's own, then that of all groups)."""
         for name in names:
             setting = self.entries.get(name)
@@ -168,14 +168,14 @@ class OneSettings:
         return values[0]
 
 
-def read_properties(path: Path) -> dict[str, Setting]:
+def read_properties(path: Path) -> dict[str, OneSetting]:
     """A file of Java properties: keys with the value that was written last."""
-    found: dict[str, Setting] = {}
+    found: dict[str, OneSetting] = {}
     for line, text in _logical_lines(read_bytes(path).decode("latin-1")):
         split = re.match(r"((?:\\.|[^\\ \t\f=:])*)[ \t\f]*[=:]?[ \t\f]*(.*)", text, re.DOTALL)
         assert split is not None
         key, value = (_unescaped(part, path, line) for part in split.groups())
-        found[key] = Setting(value.strip(_BLANKS), path, line)
+        found[key] = OneSetting(value.strip(_BLANKS), path, line)
     return found
 
 

@@ -141,7 +141,7 @@ def watched(spark: SparkSession, progress: Callable[[int, int], None] | None) ->
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Say what the jobs of the block do, to whoever asked by ``stages_told``; costs nothing if nobody did."""
+    """Say what the jobs of the block do, to anybody who asked by ``stages_told``; costs nothing if nobody did."""
     tell = _STAGES.get()
     if tell is None:
         yield

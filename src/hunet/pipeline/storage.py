@@ -108,15 +108,15 @@ class Storage:
             raise InputError(location, f"Spark cannot open it: {_short(error)}") from None
         return _parse("".join(row[0] for row in rows))
 
-    def write_json(self, location: str | Path, said: dict[str, Any]) -> None:
+    def write_json(self, location: str | Path, content: dict[str, Any]) -> None:
         """Write a JSON object: a file, or at a URI a folder with one part, as Spark writes text."""
         path = self.local(location)
         if path is not None:
-            write_json(path, said)
+            write_json(path, content)
             return
         from pyspark.sql import functions as sf
 
-        row = self._spark.range(0, 1, 1, 1).select(sf.lit(json.dumps(said)).alias("value"))
+        row = self._spark.range(0, 1, 1, 1).select(sf.lit(json.dumps(content)).alias("value"))
         row.write.mode("overwrite").text(self.uri(location))
 
     def refuse_foreign(self, folder: str | Path, marker: str, ours: Callable[[dict[str, Any]], str | None]) -> None:
@@ -164,10 +164,12 @@ def refuse_foreign(folder: Path, marker: str, ours: Callable[[dict[str, Any]], s
         _refuse(folder, read_json(folder / marker), ours)
 
 
-def _refuse(folder: str | Path, said: dict[str, Any] | None, ours: Callable[[dict[str, Any]], str | None]) -> None:
-    if said is None:
+def _refuse(
+    folder: str | Path, description: dict[str, Any] | None, ours: Callable[[dict[str, Any]], str | None]
+) -> None:
+    if description is None:
         raise OutputError(f"{folder}: holds other files; choose a new or an empty folder")
-    problem = ours(said)
+    problem = ours(description)
     if problem:
         raise OutputError(f"{folder}: {problem}; choose another folder or remove that one")
 
@@ -181,18 +183,18 @@ def read_json(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def write_json(path: Path, said: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON object to a file of this machine, readable, in one step."""
     with file_in_place(path) as place:
-        place.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+        place.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def _parse(text: str) -> dict[str, Any] | None:
     try:
-        said = json.loads(text)
+        content = json.loads(text)
     except ValueError:
         return None
-    return said if isinstance(said, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _short(error: Exception) -> str:

@@ -21,7 +21,7 @@ from hunet.pipeline.session import ATTEMPTS, cores, scratch_folder, spark_errors
 from hunet.pipeline.study_files import WORLDS, send_files, unpacked
 from hunet.pipeline.study_plan import Run, Study
 from hunet.pipeline.study_results import LocalResults, results_at
-from hunet.pipeline.study_run import Outcome, given_up, outcome_of
+from hunet.pipeline.study_run import TaskOutcome, given_up, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -37,7 +37,7 @@ STUDY_OPTIONS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 _OUTCOME = "key string, protocol string, error string, row binary, tables map<string, binary>, seconds double"
 _TASK_SECONDS = 10.0
 _TASK_BYTES = 64e6
-"""What a task shall last and bring back, about."""
+"""What a task should last and bring back, about."""
 _WAVES = 8
 """How many waves are under way."""
 _ASK_EVERY = 20.0
@@ -104,7 +104,7 @@ def run_here(study: Study, folder: Path, progress: Callable[[int, int], None] | 
     return StudyDone(len(runs), len(runs) - len(waiting), sorted(failed), results.summarise(study))
 
 
-def _outcomes(start: Callable[[], SparkSession], waiting: list[Run]) -> Generator[Outcome]:
+def _outcomes(start: Callable[[], SparkSession], waiting: list[Run]) -> Generator[TaskOutcome]:
     """The outcomes of runs, as they come."""
     if not waiting:
         return
@@ -112,7 +112,7 @@ def _outcomes(start: Callable[[], SparkSession], waiting: list[Run]) -> Generato
     runs, archive = send_files(spark, waiting, scratch_folder())
     queue = _Queue(spark, runs)
     tag = f"hunet-{os.urandom(8).hex()}"
-    flying: dict[Future[list[Outcome]], list[list[Run]]] = {}
+    flying: dict[Future[list[TaskOutcome]], list[list[Run]]] = {}
     with ThreadPoolExecutor(_WAVES) as pool:
         try:
             while queue or flying:
@@ -159,7 +159,7 @@ class _Queue:
             wave.append([self._runs.popleft() for _ in range(min(size, len(self._runs)))])
         return wave
 
-    def sort_out(self, outcomes: list[Outcome]) -> Iterator[Outcome]:
+    def sort_out(self, outcomes: list[TaskOutcome]) -> Iterator[TaskOutcome]:
         """The outcomes of a wave; what was not done, beside a run that may have ended its process, is put back."""
         for each in outcomes:
             if each.row is None:
@@ -171,7 +171,7 @@ class _Queue:
             yield each
 
 
-def _do_wave(spark: SparkSession, tag: str, wave: list[list[Run]], archive: str) -> list[Outcome]:
+def _do_wave(spark: SparkSession, tag: str, wave: list[list[Run]], archive: str) -> list[TaskOutcome]:
     """Do runs, each list of them in one task."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -181,19 +181,21 @@ def _do_wave(spark: SparkSession, tag: str, wave: list[list[Run]], archive: str)
 
     spark.addTag(tag)
     rows = spark.range(0, len(wave), 1, len(wave)).mapInArrow(work, _OUTCOME).toArrow().to_pylist()
-    return [Outcome(**(row | {"tables": dict(row["tables"])})) for row in rows]
+    return [TaskOutcome(**(row | {"tables": dict(row["tables"])})) for row in rows]
 
 
-def _batch(outcome: Outcome) -> pa.RecordBatch:
+def _batch(outcome: TaskOutcome) -> pa.RecordBatch:
     import pyarrow as pa
 
     text, content = pa.string(), pa.binary()
     types = (text, text, text, content, pa.map_(text, content), pa.float64())
-    said = outcome._replace(tables=list(outcome.tables.items()))  # type: ignore[arg-type]  # a map of Arrow
-    return pa.RecordBatch.from_arrays([pa.array([v], t) for v, t in zip(said, types, strict=True)], Outcome._fields)
+    plain = outcome._replace(tables=list(outcome.tables.items()))  # type: ignore[arg-type]  # a map of Arrow
+    return pa.RecordBatch.from_arrays(
+        [pa.array([v], t) for v, t in zip(plain, types, strict=True)], TaskOutcome._fields
+    )
 
 
-def _do_task(runs: list[Run], archive: str) -> Iterator[Outcome]:
+def _do_task(runs: list[Run], archive: str) -> Iterator[TaskOutcome]:
     """On an executor: do the runs of a task."""
     from pyspark import SparkFiles, TaskContext
 
@@ -207,4 +209,4 @@ def _do_task(runs: list[Run], archive: str) -> Iterator[Outcome]:
     elif len(runs) == 1:
         yield given_up(runs[0], deaths)
     else:
-        yield from (Outcome(run.key, run.point.protocol, None, None, {}, 0.0) for run in runs)
+        yield from (TaskOutcome(run.key, run.point.protocol, None, None, {}, 0.0) for run in runs)

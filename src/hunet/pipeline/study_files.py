@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hunet.model.errors import ConfigurationError
-from hunet.pipeline.study_plan import Point, Run, Source
+from hunet.pipeline.study_plan import ContactSource, Point, Run
 from hunet.pipeline.traces import read_trace
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def send_files(spark: SparkSession, runs: list[Run], scratch: Path) -> tuple[lis
 
     ``scratch`` is a folder that stays as long as executors may come and ask for the archive.
     """
-    files: dict[str, Path | Source] = {}
+    files: dict[str, Path | ContactSource] = {}
     points: dict[int, Point] = {}
     for run in runs:
         if run.point.number not in points:
@@ -41,7 +41,7 @@ def send_files(spark: SparkSession, runs: list[Run], scratch: Path) -> tuple[lis
     with tempfile.NamedTemporaryFile(dir=scratch, suffix=".zip", delete=False) as place:
         with zipfile.ZipFile(place, "w") as archive:
             for name, content in sorted(files.items()):
-                if isinstance(content, Source):
+                if isinstance(content, ContactSource):
                     _pack_contacts(archive, name, content, spark)
                 else:
                     _pack(archive, name, content)
@@ -70,7 +70,7 @@ def unpacked(archive: str) -> Path:
     return folder
 
 
-def _relocated(point: Point, files: dict[str, Path | Source]) -> Point:
+def _relocated(point: Point, files: dict[str, Path | ContactSource]) -> Point:
     """The point with names in the archive in place of paths; adds to ``files`` what they stand for.
 
     The last part of a path is kept: what is known of a workload tells it.
@@ -96,7 +96,7 @@ def _relocated(point: Point, files: dict[str, Path | Source]) -> Point:
     return replace(point, source=source, settings=settings)
 
 
-def _pack_contacts(archive: zipfile.ZipFile, name: str, source: Source, spark: SparkSession) -> None:
+def _pack_contacts(archive: zipfile.ZipFile, name: str, source: ContactSource, spark: SparkSession) -> None:
     from hunet.model.contact_files import write_contacts
 
     assert source.file is not None

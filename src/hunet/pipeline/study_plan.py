@@ -26,7 +26,7 @@ The ``seed`` of a run (``hunet run --config``) is used as it is.
 
 In place of ``protocol``, ``analysis = "communities"`` computes figures of the contacts alone: no devices, no messages.
 
-Where what shall be run is no grid, each ``[[case]]`` has a name and says what differs from the rest of the file::
+Where what should be run is no grid, each ``[[case]]`` has a name and says what differs from the rest of the file::
 
     [[case]]
     name = "few copies, small buffers"
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["Point", "Run", "Source", "Study", "plan_run", "plan_study", "read_run", "read_study"]
+__all__ = ["ContactSource", "Point", "Run", "Study", "plan_run", "plan_study", "read_run", "read_study"]
 
 _PLAIN = ("contacts", "protocol", "analysis", "train", "storage", "publications", "subscriptions")
 _TABLES = ("parameters", "workload", "links")
@@ -75,7 +75,7 @@ _MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Source:
+class ContactSource:
     """Where contacts come from: a file with its content's hash, or a world with its parameters."""
 
     label: str
@@ -96,7 +96,7 @@ class Point:
     """A point of the grid: everything but the seed."""
 
     number: int
-    source: Source
+    source: ContactSource
     protocol: str
     """Its name, or that of an analysis."""
     settings: dict[str, Any]
@@ -263,7 +263,7 @@ def _cases(path: Path, given: dict[str, Any]) -> dict[str | None, dict[str, Any]
 
 def _grid(
     path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[str], str | None]
-) -> Iterator[tuple[Source, str, dict[str, Any], dict[str, Any]]]:
+) -> Iterator[tuple[ContactSource, str, dict[str, Any], dict[str, Any]]]:
     """All points of one grid: source, protocol, settings, and the values in which points differ.
 
     ``hash_of`` gives the hash of a contact table.
@@ -299,10 +299,10 @@ def _refuse_twins(path: Path, points: list[Point]) -> None:
     """Runs are known by what they depend on, so that two cases cannot be the same."""
     seen: dict[str, Any] = {}
     for point in points:
-        said = canonical([point.source.named(0), point.protocol, _portable(point.settings)])
-        if said in seen and "case" in point.axes:
-            raise InputError(path, f"cases '{seen[said]}' and '{point.axes['case']}' are the same: drop one")
-        seen[said] = point.axes.get("case")
+        name = canonical([point.source.named(0), point.protocol, _portable(point.settings)])
+        if name in seen and "case" in point.axes:
+            raise InputError(path, f"cases '{seen[name]}' and '{point.axes['case']}' are the same: drop one")
+        seen[name] = point.axes.get("case")
 
 
 def _placed(points: list[Point]) -> list[Point]:
@@ -317,7 +317,7 @@ def _placed(points: list[Point]) -> list[Point]:
     return [replace(point, source=sources[key], axes=axes[key] | point.axes) for point, key in placed]
 
 
-def _axes_of_contacts(sources: list[Source]) -> list[dict[str, Any]]:
+def _axes_of_contacts(sources: list[ContactSource]) -> list[dict[str, Any]]:
     """For each source which trace or kind of world it is, and the parameters in which worlds differ."""
     worlds = [source.named(0)["parameters"] if source.world else {} for source in sources]
     made = [world for world, source in zip(worlds, sources, strict=True) if source.world]
@@ -335,12 +335,14 @@ def _axes_of_contacts(sources: list[Source]) -> list[dict[str, Any]]:
     return [{name: value for name, value in each.items() if several or name != "contacts"} for each in axes]
 
 
-def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[str], str | None]) -> list[Source]:
+def _sources(
+    path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[str], str | None]
+) -> list[ContactSource]:
     sources = []
     for name in values_of(path, "contacts", given.get("contacts", [])):
         file = str(name) if is_uri(str(name)) else str(base / str(name))
         label = Path(file).name.split(".")[0] or str(name)
-        sources.append(Source(label, file if is_uri(file) else str(Path(file).absolute()), hash_of(file)))
+        sources.append(ContactSource(label, file if is_uri(file) else str(Path(file).absolute()), hash_of(file)))
     worlds = given.get("world", [])
     for world in worlds if isinstance(worlds, list) else [worlds]:
         if not isinstance(world, dict) or "name" not in world:
@@ -350,7 +352,7 @@ def _sources(path: Path, base: Path, given: dict[str, Any], hash_of: Callable[[s
             chosen = dict(zip(axes, values, strict=True))
             varied = [f"{key}={chosen[key]}" for key in axes if len(axes[key]) > 1 and key != "name"]
             _check_world(path, chosen)
-            sources.append(Source(" ".join([str(chosen["name"]), *varied]), world=chosen))
+            sources.append(ContactSource(" ".join([str(chosen["name"]), *varied]), world=chosen))
     if not sources:
         raise InputError(path, "names no contacts: give contacts = ... or a [[world]]")
     return sources

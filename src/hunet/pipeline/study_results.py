@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from hunet.pipeline.study_run import Outcome
+    from hunet.pipeline.study_run import TaskOutcome
     from hunet.simulation import Result
 
 __all__ = ["RUNS", "Results", "load_runs", "metrics", "results_at", "row_bytes", "runs_of", "summary_of"]
@@ -100,7 +100,7 @@ class Results(Protocol):
     def begin(self, study: Study) -> set[str]:
         """Refuse what belongs to something else; returns the keys of the runs that are there."""
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TaskOutcome) -> None:
         """Keep an outcome."""
 
     def flush(self) -> None:
@@ -133,7 +133,7 @@ class LocalResults:
             left.unlink(missing_ok=True)
         return {path.stem for path in self._folder.glob("runs/*/*.parquet")}
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TaskOutcome) -> None:
         save_outcome(self._folder, outcome)
 
     def flush(self) -> None:
@@ -161,7 +161,7 @@ class LocalResults:
         return table
 
 
-def save_outcome(folder: Path, outcome: Outcome) -> None:
+def save_outcome(folder: Path, outcome: TaskOutcome) -> None:
     """Write the files of a run, each in one step, its row as the last of them."""
     assert outcome.row is not None
     if outcome.tables:
@@ -195,7 +195,7 @@ class _SparkResults:
         done = runs_of(self._spark, self._folder)
         return set() if done is None else {row["key"] for row in done.where("error is null").select("key").collect()}
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TaskOutcome) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -231,11 +231,11 @@ class _SparkResults:
         return table
 
 
-def _foreign(study: Study, said: dict[str, Any]) -> str | None:
-    if said.get("kind") != "study":
+def _foreign(study: Study, description: dict[str, Any]) -> str | None:
+    if description.get("kind") != "study":
         return "holds something else than a study"
     for key, value in study.identity.items():
-        if canonical(said.get(key)) != canonical(value):
+        if canonical(description.get(key)) != canonical(value):
             return f"belongs to another study ('{key}' differs)"
     return None
 
@@ -301,11 +301,11 @@ def _figures(rows: Iterable[Row], own: Iterable[str]) -> Row:
     """What the summary says of the runs of one grid point."""
     rows = list(rows)
     done = [row for row in rows if row["error"] is None]
-    said: Row = {"runs": len(done), "failed": len(rows) - len(done)}
+    figures: Row = {"runs": len(done), "failed": len(rows) - len(done)}
     for metric in _columns(own):
         found = Interval.of(row[metric] for row in done)
-        said |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
-    return said
+        figures |= {f"{metric}_mean": found.mean if found.runs else None, f"{metric}_ci95": found.half}
+    return figures
 
 
 def _summary(study: Study, figures: dict[int, Row]) -> pa.Table:

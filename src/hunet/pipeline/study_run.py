@@ -1,7 +1,7 @@
 """One run of a study, as an executor does it: its files come in an archive, its result goes back as bytes.
 
 Nothing is written outside temporary folders of the executor, so that a run that was tried twice (a lost executor, a
-speculative copy) gives the same bytes, whoever did it, and leaves nothing.
+speculative copy) gives the same bytes, no matter who did it, and leaves nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _KEPT_TRACES = 4
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What a run gave."""
 
     key: str
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def outcome_of(run: Run, files: Path, worlds: Path) -> Outcome:
+def outcome_of(run: Run, files: Path, worlds: Path) -> TaskOutcome:
     """Do one run; a failure is an outcome too.
 
     ``files`` is what the names of files are relative to; ``worlds`` is a folder that keeps worlds for other runs.
@@ -69,7 +69,7 @@ def outcome_of(run: Run, files: Path, worlds: Path) -> Outcome:
     if error is not None:  # the file's name is the user's, its place on this machine is not
         error = re.sub(rf"{re.escape(str(files))}/\w+/", "", error)
     row = row_bytes(run, result, error, figures)
-    return Outcome(run.key, run.point.protocol, error, row, tables, perf_counter() - began)
+    return TaskOutcome(run.key, run.point.protocol, error, row, tables, perf_counter() - began)
 
 
 def do_run(run: Run, folder: Path) -> str | None:
@@ -79,10 +79,10 @@ def do_run(run: Run, folder: Path) -> str | None:
     return outcome.error
 
 
-def given_up(run: Run, attempts: int) -> Outcome:
+def given_up(run: Run, attempts: int) -> TaskOutcome:
     """The outcome of a run whose process died every time: on the next Spark would end the whole study."""
     error = f"the process that ran it died {attempts} times: it may need more memory than there is"
-    return Outcome(run.key, run.point.protocol, error, row_bytes(run, None, error), {}, 0.0)
+    return TaskOutcome(run.key, run.point.protocol, error, row_bytes(run, None, error), {}, 0.0)
 
 
 def _tables(result: Result) -> dict[str, bytes]:

@@ -30,7 +30,7 @@ def trace_figures(trace: Trace, folder: str | Path, communities: DataFrame | Non
     from pyspark.sql import functions as sf
 
     spark = trace.contacts.sparkSession
-    said = analyse_pairs(trace, join(folder, "pairs"), PairSettings(trace.span), communities=communities)
+    facts = analyse_pairs(trace, join(folder, "pairs"), PairSettings(trace.span), communities=communities)
     # Communities are not drawn.
     graph = analyse_graph(trace, join(folder, "graph"), GraphSettings(trace.span, methods=()))
 
@@ -46,7 +46,7 @@ def trace_figures(trace: Trace, folder: str | Path, communities: DataFrame | Non
         "trace": trace.sha256,
         "span": list(trace.span),
         "contacts": trace.rows,
-        "pairs": said,
+        "pairs": facts,
         "graph": graph,
         "means": [float(mean) for mean in means],
         "scatter": _scatter(pairs),

@@ -83,28 +83,28 @@ def _sums() -> list[Column]:
     return [sf.count("hash"), *(sf.coalesce(sf.sum(each), sf.lit(0)) for each in (upper, lower))]
 
 
-def read_rows(spark: SparkSession, location: str | Path, said: dict[str, Any]) -> DataFrame:
+def read_rows(spark: SparkSession, location: str | Path, description: dict[str, Any]) -> DataFrame:
     """The contacts of a trace that ``said`` is read of; of one that is followed, those that were there then."""
     storage = Storage(spark)
     contacts = spark.read.parquet(storage.uri(join(location, "contacts.parquet")))
-    if "batch" not in said:
+    if "batch" not in description:
         return contacts.select(*names("contacts"))
-    still = spark.read.parquet(storage.uri(join(location, f"open.parquet/slot={said['slot']}")))
-    return contacts.where(contacts["batch"] <= said["batch"]).select(*names("contacts")).unionAll(still)
+    still = spark.read.parquet(storage.uri(join(location, f"open.parquet/slot={description['slot']}")))
+    return contacts.where(contacts["batch"] <= description["batch"]).select(*names("contacts")).unionAll(still)
 
 
-def read_nodes(spark: SparkSession, location: str | Path, said: dict[str, Any]) -> DataFrame:
+def read_nodes(spark: SparkSession, location: str | Path, description: dict[str, Any]) -> DataFrame:
     """The nodes of a trace, in the same way."""
     nodes = spark.read.parquet(Storage(spark).uri(join(location, "nodes.parquet")))
-    return (nodes if "batch" not in said else nodes.where(nodes["batch"] <= said["batch"])).select("node")
+    return (nodes if "batch" not in description else nodes.where(nodes["batch"] <= description["batch"])).select("node")
 
 
 def read_marker(spark: SparkSession, location: str | Path) -> dict[str, Any] | None:
     """What ``trace.json`` says; None if there is none; an import that did not come to its end is refused."""
-    said = Storage(spark).read_json(join(location, MARKER))
-    if said is not None and said.get("state") == INCOMPLETE:
+    description = Storage(spark).read_json(join(location, MARKER))
+    if description is not None and description.get("state") == INCOMPLETE:
         raise InputError(location, "the import did not come to its end: run it again")
-    return said
+    return description
 
 
 def is_small(location: str | Path) -> bool:
@@ -114,8 +114,12 @@ def is_small(location: str | Path) -> bool:
     path = Path(location)
     if not path.exists():
         raise InputError(path, "no such file or folder")
-    said = read_json(path / MARKER) if path.is_dir() else None
-    return said.get("contacts", _FEW + 1) <= _FEW if said else path.is_file() and path.stat().st_size <= 16 * _FEW
+    description = read_json(path / MARKER) if path.is_dir() else None
+    return (
+        description.get("contacts", _FEW + 1) <= _FEW
+        if description
+        else path.is_file() and path.stat().st_size <= 16 * _FEW
+    )
 
 
 def read_trace(location: str | Path, spark: SparkSession | None = None) -> Contacts:
@@ -132,10 +136,10 @@ def read_trace(location: str | Path, spark: SparkSession | None = None) -> Conta
         path = storage.local(location)
         if path is not None:
             return read_contacts(path)
-        said = read_marker(spark, location)
-        if said is None:
+        description = read_marker(spark, location)
+        if description is None:
             raise InputError(location, "holds no trace: import a log with 'hunet trace import LOG -o URI'")
-        rows = read_rows(spark, location, said).toArrow()
-        nodes = read_nodes(spark, location, said).toArrow().column("node").to_pylist()
-    about = {key: said[key] for key in ("span", "origin", "about")}
+        rows = read_rows(spark, location, description).toArrow()
+        nodes = read_nodes(spark, location, description).toArrow().column("node").to_pylist()
+    about = {key: description[key] for key in ("span", "origin", "about")}
     return contacts_from_arrow(rows, nodes=nodes, **about)

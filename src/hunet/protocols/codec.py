@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def encode(packet: Packet, messages: Catalogue, names: Sequence[str] | Mapping[int, str]) -> dict[str, Any]:
     """A packet as plain data, with ids and names instead of numbers."""
-    said: dict[str, Callable[[Any], Any]] = {
+    writers: dict[str, Callable[[Any], Any]] = {
         "messages": lambda value: [messages[number].id for number in members(value)],
         "per message": lambda value: [min(each, MOST_HOPS) for each in value],
         "node": lambda value: names[value],
@@ -45,8 +45,8 @@ def encode(packet: Packet, messages: Catalogue, names: Sequence[str] | Mapping[i
 
     def outside(value: Any, hint: Any) -> Any:
         mark, inner = _shape(hint)
-        if mark in said:
-            return said[mark](value)
+        if mark in writers:
+            return writers[mark](value)
         if mark == "record":
             return {field: outside(getattr(value, field), part) for field, part in inner}
         if inner and isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The contract between a protocol and whoever drives it.
+"""The contract between a protocol and its driver.
 
 Rules
 -----
@@ -65,7 +65,7 @@ __all__ = [
 
 
 class Driver(StructuralType):
-    """What a protocol may ask of whoever drives it."""
+    """What a protocol may ask of its driver."""
 
     messages: DeviceCatalogue
     """What this device has published or received, and nothing else."""

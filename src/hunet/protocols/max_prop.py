@@ -253,15 +253,15 @@ class MaxProp(DestinationRouter):
     def _acknowledge(self, got: dict[Node, MessageSet], source: Node | None, now: float) -> None:
         """Note who has got what, and tell neighbours what is new of it."""
         dead = self.driver.messages.dead(now)
-        news = {}
+        acknowledged = {}
         for node, messages in got.items():
             known = self.got.get(node, 0)
             new = without(without(messages, known), dead)
             if new:
-                news[node] = new
+                acknowledged[node] = new
                 self.got[node] = known | new
-        if news:
-            self.driver.broadcast(Acknowledgements(news), but=source)
+        if acknowledged:
+            self.driver.broadcast(Acknowledgements(acknowledged), but=source)
             if self.parameters.acknowledged == "delete":
                 for number in members(self.served(self.buffer.held(now))):
                     self.buffer.remove(self.driver.messages[number], "acknowledged")

@@ -119,7 +119,7 @@ class Prophet(DestinationRouter):
 
     # The equations ------------------------------------------------------------------------------------------------
 
-    def met(self, peer: Node, now: float) -> None:  # noqa: ARG002
+    def encountered(self, peer: Node, now: float) -> None:  # noqa: ARG002
         """Equation 1."""
         known = self.predictabilities.get(peer, 0.0)
         self.predictabilities[peer] = known + (1 - known) * self.parameters.p_init
@@ -144,7 +144,7 @@ class Prophet(DestinationRouter):
 
     def encounter(self, peer: Node, now: float) -> None:
         self.age(now)
-        self.met(peer, now)
+        self.encountered(peer, now)
 
     def ways(self, now: float) -> tuple[Control, ...]:  # noqa: ARG002
         return (Predictabilities(self.predictabilities.copy()),)
@@ -172,12 +172,12 @@ class Prophet(DestinationRouter):
             node: known * left for node, known in theirs.items() if known * left > mine.get(node, 0.0) and node != me
         }
 
-    def _renew(self, met: Node) -> None:
+    def _renew(self, neighbour: Node) -> None:
         """The other neighbours hear of what a meeting has changed here."""
-        others = [peer for peer in self._heard if peer != met]
+        others = [peer for peer in self._heard if peer != neighbour]
         if others:
-            self.driver.broadcast(Directory(dict(self.wants)), but=met)
-            self.driver.broadcast(Predictabilities(self.predictabilities.copy()), but=met)
+            self.driver.broadcast(Directory(dict(self.wants)), but=neighbour)
+            self.driver.broadcast(Predictabilities(self.predictabilities.copy()), but=neighbour)
         for peer in others:
             self._compare(peer)
             self.driver.wake(peer)
@@ -226,7 +226,7 @@ class Prophet2(Prophet):
         self.parted: dict[Node, float] = {}
         """When the last contact with each device ended."""
 
-    def met(self, peer: Node, now: float) -> None:
+    def encountered(self, peer: Node, now: float) -> None:
         rules, known = self.parameters, self.predictabilities.get(peer, 0.0)
         if peer not in self.parted or known < rules.p_threshold:
             self.predictabilities[peer] = max(known, rules.p_first)

@@ -116,9 +116,9 @@ class QueueRouter(Router):
     Parameters: ClassVar[type[Parameters]] = QueueParameters
 
     def greeting(self) -> tuple[Control, ...]:
-        said = super().greeting()
+        packets = super().greeting()
         unsaid = self.parameters.order == "random" and not self.tells_interests
-        return (Interests(tuple(sorted(self.topics))), *said) if unsaid else said
+        return (Interests(tuple(sorted(self.topics))), *packets) if unsaid else packets
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         if self.parameters.order == "newest":
@@ -146,8 +146,8 @@ class Directory(Control, frozen=True, gc=False):
     @property
     def size(self) -> int:
         many = len(self.wants)
-        said = sum([number_size(each.since[1]) + texts_size(each.topics) for each in self.wants.values()])
-        return KIND_BYTES + ids_size(many) + count_size(many) + many * (widths(many, 0).node + 8) + said
+        entries = sum([number_size(each.since[1]) + texts_size(each.topics) for each in self.wants.values()])
+        return KIND_BYTES + ids_size(many) + count_size(many) + many * (widths(many, 0).node + 8) + entries
 
 
 class DestinationRouter(Router):
@@ -196,8 +196,8 @@ class DestinationRouter(Router):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         self.encounter(peer, now)
-        *said, seen = super().link_up(peer, now)  # what was seen comes last: it starts the exchange of messages
-        return (*said, Directory(dict(self.wants)), *self.ways(now), seen)
+        *packets, seen = super().link_up(peer, now)  # what was seen comes last: it starts the exchange of messages
+        return (*packets, Directory(dict(self.wants)), *self.ways(now), seen)
 
     def encounter(self, peer: Node, now: float) -> None:
         """A contact begins: learn from it, before anything is said."""

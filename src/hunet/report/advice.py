@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from hunet.report.chart import Chart, Point, Series, write_rows
+from hunet.report.chart import Chart, ChartPoint, Series, write_rows
 from hunet.report.field import Alternative, with_front
 from hunet.report.figures import panels
 from hunet.report.html import picture, table
@@ -28,12 +28,12 @@ def advice_text(advice: Advice, cost: str) -> list[str]:
     if best is None:
         nearest = max(advice.candidates, key=lambda each: each.ratio.mean)
         possible = advice.bound.mean >= goal.ratio
-        told = [
+        lines = [
             f"Nothing reaches {wanted}. {bound} Nearest: {nearest.name}, {100 * nearest.ratio.mean:.1f} %. "
             + ("Try more room or other settings." if possible else "Ask for less, or for a longer delay.")
         ]
     else:
-        told = [
+        lines = [
             f"For {wanted} use {best.name}: {100 * best.ratio.mean:.1f} % in time at {best.cost.brief(1)} {cost}. "
             f"That it reaches the goal is {_percent(best.meets)} sure"
             + ("" if advice.sure else f" (not the {100 * goal.confidence:g} % that were asked for)")
@@ -41,13 +41,13 @@ def advice_text(advice: Advice, cost: str) -> list[str]:
         ]
     if near := advice.near_misses:
         what = "Cheaper, and may reach it too" if best else "What may reach it after all"
-        told.append(f"{what}: " + "; ".join(f"{each.name} ({_chance(each)})" for each in near) + ".")
+        lines.append(f"{what}: " + "; ".join(f"{each.name} ({_chance(each)})" for each in near) + ".")
     if advice.undecided and (likely := advice.likely):
         winner = "" if likely == best else f" The likely winner is {likely.name} ({_percent(likely.wins)})."
-        told.append(f"Undecided: more runs will tell, such as --runs {2 * advice.repetitions}.{winner}")
+        lines.append(f"Undecided: more runs will tell, such as --runs {2 * advice.repetitions}.{winner}")
     if advice.runner_up is not None:
-        told.append(f"Runner-up of another kind: {advice.runner_up.name}, at {advice.runner_up.cost.brief(1)}.")
-    return told
+        lines.append(f"Runner-up of another kind: {advice.runner_up.name}, at {advice.runner_up.cost.brief(1)}.")
+    return lines
 
 
 def shown(advice: Advice) -> list[Candidate]:
@@ -82,7 +82,7 @@ def _field(advice: Advice, cost: str, path: Path) -> str:
         path.name,
         cost,
         f"share within {_delay(advice.goal.within)}",
-        [Series(each.name, [Point(each.cost, each.delivery)], each.front) for each in placed],
+        [Series(each.name, [ChartPoint(each.cost, each.delivery)], each.front) for each in placed],
         lines=False,
         log=0 < 20 * min(costs) < max(costs),
         top=1.05,

@@ -30,7 +30,7 @@ _MOST_LABELS = 20
 _LABEL_SPOTS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
-class Point(NamedTuple):
+class ChartPoint(NamedTuple):
     """A place in a chart, with its confidence intervals."""
 
     x: Interval
@@ -41,7 +41,7 @@ class Series(NamedTuple):
     """What has one name in a chart."""
 
     label: str
-    points: list[Point]
+    points: list[ChartPoint]
     strong: bool = True
     """Whether it is drawn in colour."""
 

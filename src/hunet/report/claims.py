@@ -35,7 +35,7 @@ class Reason(NamedTuple):
     given: Sequence[Comparison] = ()
     """What must not fail for it to be a reason."""
 
-    def told(self, found: Found) -> str:
+    def written(self, found: Found) -> str:
         """With what the studies gave; nothing if they contradict it."""
         if any(each.holds is False for each in _compared(self.given, found)):
             return ""
@@ -111,8 +111,8 @@ class Rules(NamedTuple):
     def found(self, studies: Studies) -> dict[str, Found]:
         """What there is to judge by, in each reading that there are results for."""
         ends = {name: self.suffixes.get(name, "") for name in self.readings}
-        told = [name for name, end in ends.items() if not end or any(study.endswith(end) for study in studies)]
-        return {name: Found(studies, self.readings[name], self.fixed, ends[name]) for name in told}
+        known = [name for name, end in ends.items() if not end or any(study.endswith(end) for study in studies)]
+        return {name: Found(studies, self.readings[name], self.fixed, ends[name]) for name in known}
 
     def section(self, studies: Studies, kept: Iterable[str] = ()) -> str:
         """The table of the claims, with the rules' date, and what judged them: kept or run anew, on which seeds."""
@@ -126,9 +126,9 @@ class Rules(NamedTuple):
         ]
         if len(self.readings) > 1:
             notes.append(f"Default reading: {next(iter(self.readings))}; {self.chosen}.")
-        told = " ".join(notes)
+        text = " ".join(notes)
         side_by_side = self._side_by_side(claims, list(self.found(studies)))
-        return "\n\n".join(filter(None, [side_by_side, claims_table(claims), told]))
+        return "\n\n".join(filter(None, [side_by_side, claims_table(claims), text]))
 
     def _side_by_side(self, claims: list[Claim], readings: list[str]) -> str:
         """The verdicts of the readings beside each other."""
@@ -208,13 +208,13 @@ def _why(rule: Rule, found: Found, judged: list[Judged], verdict: Verdict) -> st
         return f"{sum(each.missing for each in judged)} of {len(judged)} points have no results that are kept"
     if verdict == "not known":
         return "there are too few runs, or only their means are kept, to tell"
-    told = []
+    reasons = []
     for reason in rule.reasons:
         try:
-            told.append(reason.told(found))
+            reasons.append(reason.written(found))
         except NotRunError:
             continue
-    return "; ".join(filter(None, told)) or OPEN
+    return "; ".join(filter(None, reasons)) or OPEN
 
 
 def _ours(core: list[Judged], numbers: list[Judged]) -> str:
@@ -223,8 +223,8 @@ def _ours(core: list[Judged], numbers: list[Judged]) -> str:
     for name, judged in (("core", core), ("numbers", numbers)):
         if judged:
             shown = sorted(judged, key=lambda each: (each.holds is True, each.holds is None))[:3]
-            said = "; ".join(each.text for each in shown) + ("; …" if len(judged) > len(shown) else "")
-            parts.append(f"{name} {sum(each.holds is True for each in judged)} of {len(judged)}: {said}")
+            text = "; ".join(each.text for each in shown) + ("; …" if len(judged) > len(shown) else "")
+            parts.append(f"{name} {sum(each.holds is True for each in judged)} of {len(judged)}: {text}")
     return ". ".join(parts)
 
 
@@ -313,11 +313,11 @@ def claims_summary(pages: Mapping[str, Path]) -> str:
     """How many claims have which verdict, and all claims with the verdict before and now."""
     every = [claim for page in pages.values() for claim in read_claims(page)]
     unexplained = [claim.id for claim in every if claim.why == OPEN]
-    said = f"Without a reason that a study has shown (*open*): {len(unexplained)} of {len(every)}"
-    said += f", {'; '.join(unexplained)}." if unexplained else "."
+    text = f"Without a reason that a study has shown (*open*): {len(unexplained)} of {len(every)}"
+    text += f", {'; '.join(unexplained)}." if unexplained else "."
     rows = ((c.id, c.before or "–", c.verdict, c.ours, c.why) for c in every)
     counts = claims_counts(pages, "systems/")
-    return f"{counts}\n\n{said}\n\n{table('claim | before | now | ours | why', rows)}"
+    return f"{counts}\n\n{text}\n\n{table('claim | before | now | ours | why', rows)}"
 
 
 def replace_section(page: Path | str, text: str, name: str = "claims") -> None:

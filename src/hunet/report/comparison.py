@@ -34,7 +34,7 @@ CONFIDENCE = 0.95
 _ROUNDING = 1e-12
 
 
-class Standing(NamedTuple):
+class Placement(NamedTuple):
     """How far an alternative is from the best."""
 
     name: str
@@ -61,7 +61,7 @@ class Standing(NamedTuple):
 
 def compare_with_best(
     found: Mapping[str, Mapping[int, float]], *, highest: bool = True, ceiling: Mapping[int, float] | None = None
-) -> list[Standing]:
+) -> list[Placement]:
     """All alternatives, the best mean first; ``found`` has a value for each repetition of an alternative.
 
     ``ceiling`` is what none can pass, repetition by repetition, if that is known.
@@ -85,7 +85,7 @@ def compare_with_best(
     near[near < _ROUNDING], far[far < _ROUNDING] = 0.0, 0.0
     may = near == 0 if known else np.isin(np.arange(len(names)), in_question)
     return [
-        Standing(name, _mean(found[name]), bool(may[place]), float(near[place]), float(far[place]), highest)
+        Placement(name, _mean(found[name]), bool(may[place]), float(near[place]), float(far[place]), highest)
         for place, name in enumerate(names)
     ]
 

@@ -1,7 +1,7 @@
 """A crowd as pages draw it: who met whom, for how long, in which communities, and where each person is put.
 
 Theory of operation. People are drawn apart, and drawn to each other by the time that they spent together (Fruchterman
-and Reingold, 1991), with a pull to the middle so that strangers do not drift away. Everybody begins near the own
+and Reingold, 1991), with a pull to the middle so that strangers do not drift away. Everybody begins near its own
 community, so that the picture is a function of the contacts: nothing is random. Of a dense graph only the strongest
 ties are used and drawn: each person's few closest.
 """

@@ -51,10 +51,10 @@ class Evaluation(NamedTuple):
     def comparisons(self, studies: Studies) -> str:
         """All comparisons of all claims, point by point."""
         details = self.rules.details(judging(studies, self.folder)[0])
-        told = (
+        texts = (
             [f"### {claim.id}: {claim.verdict}", *(f"- {each.text}" for each in judged)] for claim, judged in details
         )
-        return "\n\n".join("\n".join(lines) for lines in told)
+        return "\n\n".join("\n".join(lines) for lines in texts)
 
     def draw(self, studies: Studies, path: Path) -> bool:
         """Draw the figures of the paper, in all readings; returns whether there was anything to draw."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hunet.model.intervals import Interval
-from hunet.report.comparison import Standing, compare_with_best
+from hunet.report.comparison import Placement, compare_with_best
 from hunet.report.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Field(NamedTuple):
     """What contacts allow."""
     alternatives: list[Alternative]
     """The highest delivery first."""
-    standings: dict[str, Standing]
+    standings: dict[str, Placement]
     """How far each is from the highest delivery."""
 
     def rivals(self) -> list[Alternative]:
@@ -62,38 +62,38 @@ class Field(NamedTuple):
         top, choice = self.alternatives[0], self.choice()
         where = f"{self.place}: " if self.place else ""
         beside = f", and {choice.out_of_band:,.1f} out of band" if choice.out_of_band else ""
-        said = (
+        text = (
             f"{where}{choice.name} delivers {_percent(choice.delivery)} (contacts allow {_percent(self.bound)}) at "
             f"{choice.cost.brief(1)} data packets per publication{beside}"
         )
         if top.delivery.runs < 2:
-            return f"{said}; one run does not tell how sure that is."
+            return f"{text}; one run does not tell how sure that is."
         if len(self.alternatives) == 1:
-            return f"{said}."
+            return f"{text}."
         possible = [each.name for each in self.standings.values() if each.may_be_best and each.name != choice.name]
         if not possible:
             nearest = self.standings[self.alternatives[1].name]
             return (
-                f"{said}; with 95 % confidence all others deliver less, the nearest, {nearest.name}, by "
+                f"{text}; with 95 % confidence all others deliver less, the nearest, {nearest.name}, by "
                 f"{100 * nearest.near:.1f} to {100 * nearest.far:.1f} points."
             )
         if len(self.rivals()) == 1:
             return (
-                f"{said}; no other comes near, but {choice.delivery.runs} runs vary so much that {', '.join(possible)} "
+                f"{text}; no other comes near, but {choice.delivery.runs} runs vary so much that {', '.join(possible)} "
                 "may be as good: more runs will tell."
             )
         above = "" if choice is top else f" ({top.name}, {_percent(top.delivery)}, at {top.cost.brief(1)})"
         far = 100 * self.standings[choice.name].far
         return (
-            f"{said}: the cheapest of {len(self.rivals())} that come near the highest delivery{above}; "
+            f"{text}: the cheapest of {len(self.rivals())} that come near the highest delivery{above}; "
             f"with 95 % confidence it is at most {far:.1f} points below the best."
         )
 
     def others(self) -> str:
         """What more or less would cost: the rest of the front."""
         rest = [each for each in self.alternatives if each.front and each is not self.choice()]
-        told = [f"{each.name} {100 * each.delivery.mean:.0f} % at {each.cost.mean:,.1f}" for each in rest]
-        return f"Also on the front: {'; '.join(told)}." if told else ""
+        texts = [f"{each.name} {100 * each.delivery.mean:.0f} % at {each.cost.mean:,.1f}" for each in rest]
+        return f"Also on the front: {'; '.join(texts)}." if texts else ""
 
 
 def fields_of(study: StudyResults) -> list[Field]:

@@ -105,13 +105,13 @@ def _message_stats(run: _Run) -> Iterable[str]:
 
 def _delivered_messages(run: _Run) -> Iterable[str]:
     yield "# time  ID  size  hopcount  deliveryTime  fromHost  toHost  remainingTtl  isResponse  path"
-    said = {row[0]: row[1:] for row in run.table("publications", "publication", "size", "ttl")}
+    published = {row[0]: row[1:] for row in run.table("publications", "publication", "size", "ttl")}
     came: dict[tuple[str, str], str] = {}
     for publication, sender, receiver in run.table("forwards", "publication", "sender", "receiver"):
         came.setdefault((publication, receiver), sender)
     columns = ("time", "publication", "hops", "delay", "publisher", "node")
     for time, publication, hops, delay, publisher, node in run.table("deliveries", *columns):
-        size, ttl = said[publication]
+        size, ttl = published[publication]
         left = "n/a" if ttl is None or math.isnan(ttl) else str(int((ttl - delay) / 60))
         path = "->".join(_path(came, publication, publisher, node, hops))
         yield f"{_number(time)} {publication} {size} {hops} {_number(delay)} {publisher} {node} {left} N {path}"

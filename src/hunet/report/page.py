@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hunet.model.files import file_in_place
 from hunet.report.chart import latex as _latex
 from hunet.report.chart import write_rows
-from hunet.report.comparison import Standing, compare_with_best
+from hunet.report.comparison import Placement, compare_with_best
 from hunet.report.field import Field, by_repetition, ceiling_of, fields_of
 from hunet.report.html import facts, table, write_page
 from hunet.report.study import REPORTED, StudyResults
@@ -72,7 +72,7 @@ def write_report(
         "<h2>Figures</h2>",
         *study_figures(study, folder / "report", crowds, units or {}),
         "<h2>What was run</h2>",
-        _told(study),
+        _facts(study),
         *_names(study),
     ]
     write_page(out or folder / "report.html", title, parts)
@@ -101,12 +101,12 @@ def _answer(fields: Sequence[Field], folder: Path) -> Iterator[str]:
 
 def _about_brokers(study: StudyResults) -> str:
     shown = [metric.name for metric in study.shown()]
-    said = ""
+    text = ""
     if "brokers" in shown:
-        said += " Brokers: how many people carry for all others at a time; –: this system has none, everybody is alike."
+        text += " Brokers: how many people carry for all others at a time; –: this system has none, everybody is alike."
     if "out_of_band_bytes" in shown:
-        said += " Out of band: traffic between brokers that no contact carried, as over the Internet."
-    return said
+        text += " Out of band: traffic between brokers that no contact carried, as over the Internet."
+    return text
 
 
 class _Table(NamedTuple):
@@ -133,11 +133,11 @@ class _Table(NamedTuple):
         return "\n".join([f"% {self.caption}", rf"\begin{{tabular}}{{{columns}}}", *rows, r"\end{tabular}", ""])
 
 
-def _told(study: StudyResults) -> str:
+def _facts(study: StudyResults) -> str:
     """What was run, at a glance."""
     rows = study.rows
     versions = rows[0]["name"]["result"]["versions"]
-    told = [
+    items = [
         ("protocols", ", ".join(dict.fromkeys(row["protocol"] for row in rows))),
         *(("contacts", _contacts(study, label)) for label in study.sources()),
         ("workload", "; ".join(dict.fromkeys(_plain(row["name"].get("workload", {})) for row in rows))),
@@ -145,7 +145,7 @@ def _told(study: StudyResults) -> str:
         ("seeds", ", ".join(dict.fromkeys(str(row["seed"]) for row in rows))),
         ("versions", ", ".join(f"{name} {number}" for name, number in versions.items())),
     ]
-    return facts(told)
+    return facts(items)
 
 
 def _contacts(study: StudyResults, label: str) -> str:
@@ -205,7 +205,7 @@ class _Comparison(NamedTuple):
 
     place: str
     metric: Metric
-    standings: list[Standing]
+    standings: list[Placement]
 
     def table(self) -> _Table:
         """The best first; who is worse for sure is strong."""
@@ -222,8 +222,8 @@ class _Comparison(NamedTuple):
         word = "Highest" if _COMPARED[self.metric.name] else "Lowest"
         where = f" ({self.place})" if self.place else ""
         others = len(self.standings) - len(rivals)
-        told = f"may also be best: {', '.join(rivals[1:])}" if len(rivals) > 1 else f"all {others} others are worse"
-        return f"{word} {self.metric.title}{where}: {rivals[0]}; {told}."
+        text = f"may also be best: {', '.join(rivals[1:])}" if len(rivals) > 1 else f"all {others} others are worse"
+        return f"{word} {self.metric.title}{where}: {rivals[0]}; {text}."
 
 
 def _comparisons(study: StudyResults) -> Iterator[_Comparison]:

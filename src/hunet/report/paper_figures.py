@@ -63,21 +63,21 @@ def draw_figures(shown: Sequence[Panel], readings: Mapping[str, Found], path: Pa
     """Draw the panels that there are results for, in all readings; returns whether there were any."""
     drawn = []
     for panel in shown:
-        told = [
+        drawn_panel = [
             (", ".join(filter(None, (each.label, name))), along)
             for each in panel.curves
             for name, found in readings.items()
             if (along := each.drawn(found))
         ]
-        if told:
-            drawn.append((panel, told))
+        if drawn_panel:
+            drawn.append((panel, drawn_panel))
     if not drawn:
         return False
     with panels(path, -(-len(drawn) // _COLUMNS), _COLUMNS, width=12) as places:
         for place in places[len(drawn) :]:
             place.set_axis_off()
-        for place, (panel, told) in zip(places, drawn, strict=False):
-            for style, (label, along) in zip(STYLES, told, strict=False):
+        for place, (panel, drawn_panel) in zip(places, drawn, strict=False):
+            for style, (label, along) in zip(STYLES, drawn_panel, strict=False):
                 curve(place, along, style, label)
             crosses = list(panel.printed)
             if crosses:

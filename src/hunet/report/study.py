@@ -52,7 +52,7 @@ class StudyResults:
         """The runs by protocol and all axes but one, in the order of the study."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
-            found.setdefault(self._told(row, [axis for axis in self.axes if axis != but]), []).append(row)
+            found.setdefault(self._label(row, [axis for axis in self.axes if axis != but]), []).append(row)
         return found
 
     def alternatives(self) -> dict[str, dict[str, list[Row]]]:
@@ -61,8 +61,8 @@ class StudyResults:
         around = [axis for axis in self.axes if axis not in own]
         found: dict[str, dict[str, list[Row]]] = {}
         for row in self.rows:
-            place = self._told(row, around, protocol=False)
-            found.setdefault(place, {}).setdefault(self._told(row, own), []).append(row)
+            place = self._label(row, around, protocol=False)
+            found.setdefault(place, {}).setdefault(self._label(row, own), []).append(row)
         return found
 
     def ranked(self) -> dict[str, list[Row]]:
@@ -77,7 +77,7 @@ class StudyResults:
         series = self.series()
         return {name: series[name] for name in sorted(series, key=rank)}
 
-    def _told(self, row: Row, axes: list[str], *, protocol: bool = True) -> str:
+    def _label(self, row: Row, axes: list[str], *, protocol: bool = True) -> str:
         place = {axis: row["axes"][axis] for axis in axes if axis in row["axes"]}
         name = place.pop("case", row["protocol"])  # a case has a name that says what it is
         return ", ".join([*([name] if protocol else []), *(f"{short(axis)} {value}" for axis, value in place.items())])

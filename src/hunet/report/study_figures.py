@@ -8,7 +8,7 @@ import numpy as np
 
 from hunet.model.intervals import Interval
 from hunet.report.broker_duty import BrokerDuty
-from hunet.report.chart import MOST_COLOURS, Chart, Point, Series, strongest, write_for_paper, write_rows
+from hunet.report.chart import MOST_COLOURS, Chart, ChartPoint, Series, strongest, write_for_paper, write_rows
 from hunet.report.crowd import MOST_DRAWN
 from hunet.report.figures import STYLES, dots, line, panels
 from hunet.report.html import picture
@@ -86,7 +86,7 @@ def field_charts(fields: Sequence[Field]) -> list[Chart]:
                 METRICS["forwards"].title,
                 METRICS["delivery_ratio"].title,
                 [
-                    Series(each.name, [Point(each.cost, each.delivery)], each.front)
+                    Series(each.name, [ChartPoint(each.cost, each.delivery)], each.front)
                     for each in field.alternatives
                     if each.cost.runs
                 ],
@@ -153,7 +153,7 @@ def _along_axis(study: StudyResults, axis: str, unit: str, metric: Metric) -> Ch
     drawn = []
     for name, rows in series.items():
         found = {at: metric.of([row for row in rows if row["axes"][axis] == at]).scaled(metric.unit) for at in values}
-        points = [Point(Interval(at, None, 1), each) for at, each in found.items() if each.runs]
+        points = [ChartPoint(Interval(at, None, 1), each) for at, each in found.items() if each.runs]
         drawn.append(Series(name, points, name in strong))
     return Chart(
         f"{metric.name.replace('_', '-')}-against-{short(axis)}",

@@ -101,13 +101,13 @@ def print_advice(advice: Advice, cost: str) -> None:
     table.add_column("", overflow="fold")
     for heading in ("in time %", advice.goal.cost, "reaches\nthe goal", "cheapest\nthat does"):
         table.add_column(heading, justify="right", no_wrap=True)
-    told = shown(advice)
-    for each in told:
+    rows = shown(advice)
+    for each in rows:
         shares = (f"{100 * share:.0f} %" for share in (each.meets, each.wins))
         table.add_row(each.name, _spread(each.ratio, 0.01), _spread(each.cost, 1.0), *shares)
     console = Console(highlight=False)
     console.print(table)
-    left = len(advice.candidates) - len(told)
+    left = len(advice.candidates) - len(rows)
     console.print(
         f"{advice.goal.cost}: {cost}; mean ± half of the 95 % confidence interval;\n"
         f"the last two columns: how probable that is, after {advice.repetitions} runs"

@@ -28,11 +28,11 @@ _NAMES = {
 def write_trace_report(figures: Mapping[str, Any], out: Path, title: str) -> None:
     """Draw the figures that ``hunet.pipeline.trace_figures`` has collected, and write the page."""
     with tempfile.TemporaryDirectory() as scratch:
-        parts = [f"<h1>{escape(title)}</h1>", _told(figures), *_pictures(figures, Path(scratch))]
+        parts = [f"<h1>{escape(title)}</h1>", _facts(figures), *_pictures(figures, Path(scratch))]
     write_page(out, title, parts)
 
 
-def _told(figures: Mapping[str, Any]) -> str:
+def _facts(figures: Mapping[str, Any]) -> str:
     pairs, graph = figures["pairs"], figures["graph"]
     law = pairs["power_law"]
     rows = [
@@ -51,8 +51,8 @@ def _told(figures: Mapping[str, Any]) -> str:
         ("content", f"SHA-256 {figures['trace']}"),
     ]
     for by, laws in pairs["power_law_by"].items():
-        told = ", ".join(f"{group} {each['alpha']:.2f}" for group, each in laws.items() if each)
-        rows.insert(4, (f"α by {by}", told or "too few times"))
+        exponents = ", ".join(f"{group} {each['alpha']:.2f}" for group, each in laws.items() if each)
+        rows.insert(4, (f"α by {by}", exponents or "too few times"))
     return facts(rows)
 
 

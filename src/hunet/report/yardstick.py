@@ -109,8 +109,8 @@ def above_zero(sample: Sample, level: float = LEVEL) -> Outcome:
     """Whether a sample is above 0 beyond chance, by its two-sided interval at a level."""
     if sample.mean - sample.half(level) > 0:
         return True
-    told = sample.paired and not math.isinf(sample.half(level))
-    return False if told or sample.mean <= 0 else None
+    known = sample.paired and not math.isinf(sample.half(level))
+    return False if known or sample.mean <= 0 else None
 
 
 def equal(one: Sample, two: Sample, margin: float = MARGIN, within: float | None = None, points: int = 1) -> Outcome:
@@ -333,7 +333,7 @@ class Above(NamedTuple):
         high, low = _sample(self.high, found), _sample(self.low, found)
         difference = combined((1.0, high), (-self.by, low))
         times = f"{self.by:g} × " if self.by != 1 else ""
-        text = f"{_told(self.high, high)} above {times}{_told(self.low, low)}"
+        text = f"{_stated(self.high, high)} above {times}{_stated(self.low, low)}"
         holds = above_zero(difference, LEVEL / points)
         if holds and _at_ceiling(self.high, self.low, high, low):
             return Judged(False, f"{text}: both at the ceiling", True)
@@ -355,7 +355,7 @@ class Same(NamedTuple):
         one, two = self.one.sample(found), _sample(self.two, found)
         target = combined((self.times, two))
         times = f"{self.times:g} × " if self.times != 1 else ""
-        text = f"{_told(self.one, one)} equal to {times}{_told(self.two, two)}"
+        text = f"{_stated(self.one, one)} equal to {times}{_stated(self.two, two)}"
         if _at_ceiling(self.one, self.two, one, two):
             return Judged(False, f"{text}: both at the ceiling", True)
         holds = equal(one, target, self.margin, self.within, points)
@@ -393,7 +393,7 @@ class Needs(NamedTuple):
         """At the ceiling, if it does not."""
         sample = self.baseline.sample(found)
         holds = above_zero(combined((1.0, Sample.constant(self.limit)), (-1.0, sample)), LEVEL / points)
-        text = f"the baseline stays below {self.limit:g}: {_told(self.baseline, sample)}: {_word(holds)}"
+        text = f"the baseline stays below {self.limit:g}: {_stated(self.baseline, sample)}: {_word(holds)}"
         return Judged(holds, text, holds is False)
 
 
@@ -421,7 +421,7 @@ def _at_ceiling(one: Value, two: Value, first: Sample, second: Sample) -> bool:
     return shares and min(first.mean, second.mean) > CEILING
 
 
-def _told(value: Value, sample: Sample) -> str:
+def _stated(value: Value, sample: Sample) -> str:
     return f"{value:,g}" if isinstance(value, (int, float)) else f"{value} {sample.text()}"
 
 

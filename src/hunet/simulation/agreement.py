@@ -102,10 +102,12 @@ def compare(
 
     replay = _Replay(contacts, workload, events, make)
     broken = replay.surprises
-    for said, node in sorted(replay.delivered.keys() | delivered.keys()):
-        should, did = replay.delivered.get((said, node), inf), delivered.get((said, node), inf)
+    for publication, node in sorted(replay.delivered.keys() | delivered.keys()):
+        should, did = replay.delivered.get((publication, node), inf), delivered.get((publication, node), inf)
         if should != did and abs(should - did) > _SAME_TIME:
-            broken.append(f"{said} at {contacts.names[node]}: {_when(did)}, but its protocol says {_when(should)}")
+            broken.append(
+                f"{publication} at {contacts.names[node]}: {_when(did)}, but its protocol says {_when(should)}"
+            )
     simulation = run(contacts, workload, protocol, seed=seed, **parameters)
     links = _links(events)
     paths = _Paths(contacts, workload, simulation, links, replay.arrived, slowest, exchanges_once(kind), stalls)
@@ -131,7 +133,7 @@ Ends = tuple[int, int]
 """The two devices of a contact, the lower number first; or one end of a link and the other."""
 
 
-class _Link:
+class _LinkState:
     """A session, as its two ends logged it."""
 
     def __init__(self) -> None:
@@ -157,26 +159,26 @@ class _Link:
         return all(self.settled.get(end, inf) < self.down.get(end, inf) for end in self.up)
 
 
-def _links(events: Sequence[Logged]) -> dict[Ends, list[_Link]]:
+def _links(events: Sequence[Logged]) -> dict[Ends, list[_LinkState]]:
     """The links that both ends saw, in order."""
-    sessions: dict[str, _Link] = {}
-    open_links: dict[Ends, _Link] = {}
+    sessions: dict[str, _LinkState] = {}
+    open_links: dict[Ends, _LinkState] = {}
     for event in events:
         end = (event.node, event.peer)
         if event.what == "link_up":
-            open_links[end] = sessions.setdefault(event.about, _Link())
+            open_links[end] = sessions.setdefault(event.about, _LinkState())
             open_links[end].up[event.node] = event.time
         elif event.what == "settled":
             open_links[end].settled[event.node] = event.time
         elif event.what == "link_down":
             open_links.pop(end).down[event.node] = event.time
-    found: dict[Ends, list[_Link]] = {}
+    found: dict[Ends, list[_LinkState]] = {}
     for link in sorted((each for each in sessions.values() if len(each.up) == 2), key=lambda each: each.start):
         found.setdefault((min(link.up), max(link.up)), []).append(link)
     return found
 
 
-def _meeting_times(contacts: dict[Ends, list[tuple[float, float]]], links: dict[Ends, list[_Link]]) -> list[float]:
+def _meeting_times(contacts: dict[Ends, list[tuple[float, float]]], links: dict[Ends, list[_LinkState]]) -> list[float]:
     """For each contact in which a link came up, after how long; a link belongs to the last contact that has begun."""
     times = []
     for pair, rows in contacts.items():
@@ -198,7 +200,7 @@ class _Paths:
         contacts: Contacts,
         workload: Workload,
         simulation: Result,
-        links: dict[Ends, list[_Link]],
+        links: dict[Ends, list[_LinkState]],
         arrived: Mapping[Pair, float],
         slowest: float,
         once: bool,
@@ -207,7 +209,7 @@ class _Paths:
         self._stalls = sorted(stalls, key=lambda stall: stall.begin)
         self._names, self._workload = contacts.names, workload
         self._links, self._arrived, self._slowest, self._once = links, arrived, slowest, once
-        self._said: dict[str, Publication] = {said.id: said for said in workload.publications}
+        self._said: dict[str, Publication] = {publication.id: publication for publication in workload.publications}
         self.contacts: dict[Ends, list[tuple[float, float]]] = {}
         columns = (contacts.a.tolist(), contacts.b.tolist(), contacts.start.tolist(), contacts.end.tolist())
         for a, b, start, end in zip(*columns, strict=True):
@@ -215,13 +217,13 @@ class _Paths:
         number = {name: node for node, name in enumerate(contacts.names)}
         self.delivered: dict[Pair, float] = {}
         deliveries = simulation.deliveries[["publication", "node", "time"]]
-        for said, node, time in deliveries.itertuples(index=False):
-            self.delivered.setdefault((said, number[node]), time)
+        for publication, node, time in deliveries.itertuples(index=False):
+            self.delivered.setdefault((publication, number[node]), time)
         self._hops: dict[Pair, tuple[float, int]] = {}
         """When each device received each message first, and from whom."""
         forwards = simulation.forwards[["publication", "receiver", "time", "sender"]]
-        for said, receiver, time, sender in forwards.itertuples(index=False):
-            self._hops.setdefault((said, number[receiver]), (time, number[sender]))
+        for publication, receiver, time, sender in forwards.itertuples(index=False):
+            self._hops.setdefault((publication, number[receiver]), (time, number[sender]))
 
     def reason(self, publication: str, node: int) -> str:
         """Why a simulated delivery did not happen, as measured; empty if nothing was measured that is a reason."""
@@ -276,11 +278,11 @@ class _Paths:
 
     def _deadline(self, publication: str, time: float, end: float, subscriber: int | None) -> tuple[float, str]:
         """Until when a hop could be made, and what ended then: the contact, the message's life, the subscription."""
-        said, ends = self._said[publication], [(end, "the contact")]
-        if said.ttl is not None:
-            ends.append((said.time + said.ttl, "its life"))
+        published, ends = self._said[publication], [(end, "the contact")]
+        if published.ttl is not None:
+            ends.append((published.time + published.ttl, "its life"))
         for node, topic, start, until in self._workload.subscriptions:
-            if node == subscriber and start <= time <= until and matching_score(topic, said.topic):
+            if node == subscriber and start <= time <= until and matching_score(topic, published.topic):
                 ends.append((until, "the subscription"))
         return min(ends)
 
@@ -309,12 +311,21 @@ class _Replay:
         """For each session and sender, what the other end has not received yet."""
         self._under_way: dict[Ends, Data] = {}
         self.messages = Catalogue()
-        created = {said.id: said.time for said in workload.publications}
+        created = {publication.id: publication.time for publication in workload.publications}
         created |= {event.about: event.time for event in events if event.what == "publish"}
-        for said in sorted(workload.publications, key=lambda said: (created[said.id], said.id)):
-            self.messages.add(said.id, said.topic, said.node, created[said.id], said.size, said.ttl)
+        for publication in sorted(
+            workload.publications, key=lambda publication: (created[publication.id], publication.id)
+        ):
+            self.messages.add(
+                publication.id,
+                publication.topic,
+                publication.node,
+                created[publication.id],
+                publication.size,
+                publication.ttl,
+            )
         self._shown = [DeviceCatalogue(self.messages) for _ in contacts.names]
-        self._now = min([contacts.span[0], *(said.time for said in workload.publications)])
+        self._now = min([contacts.span[0], *(publication.time for publication in workload.publications)])
         self._protocols = [make(node, self._driver(node)) for node in range(len(contacts.names))]
         for protocol in self._protocols:
             protocol.start(self._now)

@@ -49,30 +49,30 @@ def earliest_arrivals(
     first = 0  # sets count from this message, one of these
     open_to: list[set[int]] = [set() for _ in range(nodes)]
 
-    def flood(node: int, news: int, now: float) -> None:
-        reached = [(node, news)]
+    def flood(node: int, new: int, now: float) -> None:
+        reached = [(node, new)]
         while reached:
-            here, news = reached.pop()
-            news &= ~knows[here]  # somebody else may have told it meanwhile
-            if news:
-                knows[here] |= news
-                for message in members(news & asked[here]):
+            here, new = reached.pop()
+            new &= ~knows[here]  # somebody else may have told it meanwhile
+            if new:
+                knows[here] |= new
+                for message in members(new & asked[here]):
                     arrivals.extend((first + message, here, now))
                 for there in open_to[here]:
-                    missing = news & ~knows[there]
+                    missing = new & ~knows[there]
                     if missing:
                         reached.append((there, missing))
 
     def publish(node: int, message: int, now: float) -> None:
         # Nobody knows it yet, so that there are no sets to compare: it is told once to each node of the component.
-        news, told, reached = 1 << message, {node}, [node]
+        new, holders, reached = 1 << message, {node}, [node]
         for here in reached:
-            knows[here] |= news
+            knows[here] |= new
             if here != node and asked[here] >> message & 1:
                 arrivals.extend((first + message, here, now))
             for there in open_to[here]:
-                if there not in told:
-                    told.add(there)
+                if there not in holders:
+                    holders.add(there)
                     reached.append(there)
 
     for chunk in _sweep(contacts, publications):
@@ -104,8 +104,8 @@ def earliest_arrivals(
 def _dead(publications: tuple[Publication, ...], first: int, now: float) -> int:
     """The first message, from one on, that is still alive."""
     while first < len(publications):
-        said = publications[first]
-        if said.ttl is None or said.time + said.ttl >= now:
+        publication = publications[first]
+        if publication.ttl is None or publication.time + publication.ttl >= now:
             break
         first += 1
     return first

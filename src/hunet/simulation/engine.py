@@ -98,7 +98,7 @@ class Links(Parameters, frozen=True):
             raise ValueError("control = 'shared' needs a rate in bits/s: control packets are no messages")
 
 
-class Link:
+class SimulatedLink:
     """A limited link while its contact lasts."""
 
     __slots__ = ("busy_since", "carried", "control", "control_until", "ends", "frame", "idle", "settled")
@@ -119,7 +119,7 @@ class Link:
         self.settled = False
 
 
-class Device:
+class SimulatedDevice:
     """One device as its protocol's driver: every call is an action of the contract."""
 
     __slots__ = ("engine", "messages", "near", "neighbours", "node", "starts", "timers", "topics", "up")
@@ -207,7 +207,7 @@ class Device:
             self.engine.protocols[self.node].timer(tag, self.engine.now)
 
 
-class BoundedDevice(Device):
+class BoundedDevice(SimulatedDevice):
     """A device whose storage is limited: it counts the bytes that its protocol holds."""
 
     __slots__ = ("held", "size", "storage")
@@ -278,12 +278,13 @@ class Engine:
         self._packet_sizes: list[list[int]] = [[] for _ in range(nodes)]
         self._greeting_sizes = [0] * nodes
         self._greeting_lists = [0] * nodes
-        self._open: dict[tuple[Node, Node], Link] = {}
+        self._open: dict[tuple[Node, Node], SimulatedLink] = {}
         self._sequence = 0
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
         """Events that the run itself has made: timers, arrivals on limited links. A heap."""
         self.devices = [
-            Device(self, node) if storage is None else BoundedDevice(self, node, storage) for node in range(nodes)
+            SimulatedDevice(self, node) if storage is None else BoundedDevice(self, node, storage)
+            for node in range(nodes)
         ]
         self.protocols = [make(device.node, device, 0) for device in self.devices]
         self._loss = links.loss
@@ -322,7 +323,7 @@ class Engine:
             self.settle()
         self.now = time
 
-    def count_repeated(self, devices: list[Device] | None = None) -> None:
+    def count_repeated(self, devices: list[SimulatedDevice] | None = None) -> None:
         """Have devices count what they have left out up to now, and now."""
         if self.repeats and self.repeating:
             for device in devices or self.devices:
@@ -450,16 +451,16 @@ class Engine:
         self.devices[two].neighbours[one] = None
         greeting, answer = first.link_up(two, now), second.link_up(one, now)
         # Devices that have learnt nothing since say the same again: it is measured once.
-        said, sizes, lists, record = self._greetings, self._greeting_sizes, self._greeting_lists, self.record
-        if greeting != said[one]:
+        greetings, sizes, lists, record = self._greetings, self._greeting_sizes, self._greeting_lists, self.record
+        if greeting != greetings[one]:
             self._measure(one, greeting)
-        if answer != said[two]:
+        if answer != greetings[two]:
             self._measure(two, answer)
         record.control_packets += len(greeting) + len(answer)
         record.control_bytes += sizes[one] + sizes[two]
         record.seen_bytes += lists[one] + lists[two]
         if self._limited:
-            link = self._open[one, two] = Link(one, two)
+            link = self._open[one, two] = SimulatedLink(one, two)
             link.control_until = now + self._control_time(sizes[one] + sizes[two])
         loss, luck, waiting = self._loss, self._rng.random, len(self.awake)
         for packet in greeting:
@@ -500,11 +501,11 @@ class Engine:
             ends = (two, one) if second_woke else (one, two)  # who was greeted first speaks first
             self._serve(*ends, first_woke and second_woke)
 
-    def _stop(self, one: Node, two: Node, told: tuple[Node, ...]) -> None:
+    def _stop(self, one: Node, two: Node, ends: tuple[Node, ...]) -> None:
         """End the traffic of a limited link; ``told`` are the ends that live to hear of it."""
         link = self._open.pop((one, two) if one < two else (two, one))
         if self._settling is not None and not link.settled:
-            for end in told:
+            for end in ends:
                 self._settling[end].settled(two if end == one else one, self.now)
             self._carry_control()
         self.devices[one].neighbours.pop(two, None)
@@ -515,7 +516,7 @@ class Engine:
             self.record.aborted += 1
             if self._busy is not None:
                 self._free_radios(sender, receiver)
-            if sender in told:
+            if sender in ends:
                 self.protocols[sender].sent(receiver, packet, False, self.now)
 
     # Packets ------------------------------------------------------------------------------------------------------
@@ -561,14 +562,14 @@ class Engine:
         """How long a limited link takes for so many bytes of control."""
         return 8 * size / self._links.rate if self._shared and self._links.rate else 0.0
 
-    def _charge(self, link: Link, size: int) -> None:
+    def _charge(self, link: SimulatedLink, size: int) -> None:
         """Let the data of a link wait for so many bytes of control."""
         if link.carried:
             link.control += size
         else:
             link.control_until = max(link.control_until, self.now) + self._control_time(size)
 
-    def _rest(self, link: Link) -> None:
+    def _rest(self, link: SimulatedLink) -> None:
         """No data follows at once; what control there is goes now."""
         link.carried = 0.0
         if link.control:
@@ -660,7 +661,7 @@ class Engine:
             self._busy |= {sender, receiver}
         self.at(link.busy_since + link.carried / rate, Rank.ARRIVAL, self._arrive, link)
 
-    def _arrive(self, _: int, link: Link) -> None:
+    def _arrive(self, _: int, link: SimulatedLink) -> None:
         if link.frame is None:  # the contact ended first
             return
         sender, receiver, packet = link.frame

@@ -67,8 +67,8 @@ class EventLog:
         self.names, self.messages = names, messages
         self._write({"run": name, "nodes": list(names)})
         for message in messages:
-            said = {field: getattr(message, field) for field in ("id", "topic", "created", "size", "ttl")}
-            self._write({"message": said | {"publisher": names[message.publisher]}})
+            fields = {field: getattr(message, field) for field in ("id", "topic", "created", "size", "ttl")}
+            self._write({"message": fields | {"publisher": names[message.publisher]}})
 
     def recording(self, node: Node, driver: Driver, create: Callable[[Driver], Protocol], starts: int) -> Protocol:
         """A protocol whose events, actions and answers are written down."""
@@ -113,8 +113,8 @@ def _replay(path: Path, lines: TextIO) -> int:
                 numbers = {node: i for i, node in enumerate(nodes)}
                 log.names, log.messages = nodes, messages
             elif "message" in event and "node" not in event:
-                said = dict(event["message"])
-                messages.add(publisher=numbers[said.pop("publisher")], **said)
+                fields = dict(event["message"])
+                messages.add(publisher=numbers[fields.pop("publisher")], **fields)
             else:
                 if "in" in event:
                     if again.tell():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-class Pairs(NamedTuple):
+class InterestedPairs(NamedTuple):
     """All interested pairs, by (publication, node), and when each could have been served at the earliest."""
 
     publication: Ints
@@ -36,7 +36,7 @@ class Pairs(NamedTuple):
     """Earliest possible delivery; infinite if there is none."""
 
 
-class Deliveries(NamedTuple):
+class DeliveryTable(NamedTuple):
     """The first delivery of each publication at each node, in order of time."""
 
     time: Floats
@@ -47,15 +47,15 @@ class Deliveries(NamedTuple):
     """Further deliveries of the same at the same node: only a crash, which forgets, can cause them."""
 
 
-def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pairs:
+def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> InterestedPairs:
     """Who wanted what, and when each could have had it."""
     nodes = len(contacts.names)
     created = np.array([p.time for p in workload.publications])
     expires = np.array([np.inf if p.ttl is None else p.time + p.ttl for p in workload.publications])
     publisher = np.array([p.node for p in workload.publications], np.int64)
     by_tag: dict[str, list[int]] = {}
-    for number, said in enumerate(workload.publications):
-        for tag in tags_of(said.topic):
+    for number, published in enumerate(workload.publications):
+        for tag in tags_of(published.topic):
             by_tag.setdefault(tag, []).append(number)
     matching: dict[str, Ints] = {}
     # One row per subscription interval and publication that matches and that it meets.
@@ -66,11 +66,13 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pair
         said_on_topic = matching[wanted.topic]
         first = np.maximum(created[said_on_topic], wanted.start)
         last = np.minimum(np.minimum(expires[said_on_topic], wanted.end), end)
-        met = (first <= last) & (publisher[said_on_topic] != wanted.node)
-        publications = said_on_topic[met]
-        parts.append((publications, np.full(len(publications), wanted.node, np.int64), first[met], last[met]))
+        interested = (first <= last) & (publisher[said_on_topic] != wanted.node)
+        publications = said_on_topic[interested]
+        parts.append(
+            (publications, np.full(len(publications), wanted.node, np.int64), first[interested], last[interested])
+        )
     if not parts:
-        return Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        return InterestedPairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     publication, node, first, last = (np.concatenate([part[column] for part in parts]) for column in range(4))
 
     asked = [0] * nodes
@@ -88,7 +90,7 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Pair
     pairs, back = np.unique(key, return_inverse=True)
     earliest = np.full(len(pairs), np.inf)
     np.minimum.at(earliest, back, served)
-    return Pairs(pairs // nodes, pairs % nodes, earliest)
+    return InterestedPairs(pairs // nodes, pairs % nodes, earliest)
 
 
 def _matching(interest: str, by_tag: dict[str, list[int]], workload: Workload) -> list[int]:
@@ -96,15 +98,16 @@ def _matching(interest: str, by_tag: dict[str, list[int]], workload: Workload) -
     tag = interest_of(interest).tag
     if tag is not None:
         return by_tag.get(tag, [])
-    return [number for number, said in enumerate(workload.publications) if matching_score(interest, said.topic)]
+    topics = [published.topic for published in workload.publications]
+    return [number for number, topic in enumerate(topics) if matching_score(interest, topic)]
 
 
-def deliveries(record: Record, nodes: int) -> Deliveries:
+def deliveries(record: Record, nodes: int) -> DeliveryTable:
     """First deliveries; the record has all of them in order of time."""
     time, node, publication, hops = columns(record.deliveries, 4)
     _, first = np.unique(publication * nodes + node, return_index=True)
     first.sort()
-    return Deliveries(
+    return DeliveryTable(
         time[first],
         node[first].astype(np.int64),
         publication[first].astype(np.int64),

@@ -98,8 +98,10 @@ def run(
 
     chosen = from_mapping(kind.Parameters, parameters)
     messages = Catalogue()
-    for said in workload.publications:
-        messages.add(said.id, said.topic, said.node, said.time, said.size, said.ttl)
+    for publication in workload.publications:
+        messages.add(
+            publication.id, publication.topic, publication.node, publication.time, publication.size, publication.ttl
+        )
 
     def make(node: int, driver: Driver, starts: int) -> Protocol:
         def create(driver: Driver) -> Protocol:
@@ -107,10 +109,10 @@ def run(
 
         return log.recording(node, driver, create, starts) if log else create(driver)
 
-    times = [said.time for said in workload.publications] + [crash.time for crash in crashes]
+    times = [publication.time for publication in workload.publications] + [crash.time for crash in crashes]
     begin, end = min([contacts.span[0], *times]), max([contacts.span[1], *times])
     training = (begin, begin + train * (end - begin))
-    topics = tuple(sorted({said.topic for said in workload.publications}))
+    topics = tuple(sorted({publication.topic for publication in workload.publications}))
     experiment = Experiment(contacts, training, trial, read_communities, room, links.rate is not None, topics, seed)
     found = kind.prepare(chosen, experiment) if issubclass(kind, Prepares) else {}
     given = msgspec.structs.replace(chosen, **found)
@@ -175,7 +177,11 @@ def _short(value: Any) -> Any:
 
 def _refuse_strangers(contacts: Contacts, workload: Workload, crashes: Sequence[Crash]) -> None:
     nodes = range(len(contacts.names))
-    strangers = [(said.node, f"publication '{said.id}'") for said in workload.publications if said.node not in nodes]
+    strangers = [
+        (publication.node, f"publication '{publication.id}'")
+        for publication in workload.publications
+        if publication.node not in nodes
+    ]
     strangers += [(w.node, f"a subscription to '{w.topic}'") for w in workload.subscriptions if w.node not in nodes]
     strangers += [(crash.node, "a crash") for crash in crashes if crash.node not in nodes]
     if strangers:

@@ -51,13 +51,13 @@ def crashes_from(given: Iterable[Mapping[str, Any]], contacts: Contacts) -> list
     """Crashes as configuration files tell them, with a node's name in the place of its number."""
     number = {name: i for i, name in enumerate(contacts.names)}
     crashes = []
-    for said in given:
-        if set(said) - {"node", "time", "down"} or not {"node", "time"} <= set(said):
-            raise ConfigurationError(f"a crash has node, time and if wanted down, not {sorted(said)}")
-        node = str(said["node"])
+    for row in given:
+        if set(row) - {"node", "time", "down"} or not {"node", "time"} <= set(row):
+            raise ConfigurationError(f"a crash has the fields node, time and, optionally, down, not {sorted(row)}")
+        node = str(row["node"])
         if node not in number:
             raise ConfigurationError(f"crash of node '{node}', which has no contacts: {did_you_mean(node, number)}")
-        crash = Crash(number[node], float(said["time"]), float(said.get("down", 0)))
+        crash = Crash(number[node], float(row["time"]), float(row.get("down", 0)))
         if crash.time < 0 or crash.down < 0:
             raise ConfigurationError(f"crash of node '{node}': times must not be negative")
         crashes.append(crash)
@@ -137,8 +137,8 @@ class Schedule:
         self._contacts = contacts
         self._ends = np.lexsort((contacts.a.astype(np.int64) << 32 | contacts.b, contacts.end))
         self._actions: list[tuple[float, int, str, tuple[Any, ...]]] = []
-        for i, said in enumerate(workload.publications):
-            self._actions.append((said.time, Rank.PUBLISH, "publish", (i,)))
+        for i, publication in enumerate(workload.publications):
+            self._actions.append((publication.time, Rank.PUBLISH, "publish", (i,)))
         for wanted in workload.subscriptions:
             if wanted.start >= begin:  # what began before is there from the start
                 self._actions.append((wanted.start, Rank.SUBSCRIBE, "subscribe", wanted[:2]))

@@ -31,17 +31,17 @@ class Outcome:
         span: tuple[float, float],
         steps: NDArray[np.float64],
     ) -> None:
-        said = workload.publications
+        publications = workload.publications
         self._name, self._record, self._span, self._upto = name, record, span, steps[1:]
         self._names = contacts.names
-        self._ids = tuple(p.id for p in said)
-        self._topic_names = tuple(sorted({p.topic for p in said}))
+        self._ids = tuple(p.id for p in publications)
+        self._topic_names = tuple(sorted({p.topic for p in publications}))
         number = {topic: i for i, topic in enumerate(self._topic_names)}
-        self._topic = np.array([number[p.topic] for p in said], np.int64)
-        self._publisher = np.array([p.node for p in said], np.int64)
-        self._created = np.array([p.time for p in said])
-        self._size = np.array([p.size for p in said], np.int64)
-        self._ttl = np.array([np.nan if p.ttl is None else p.ttl for p in said])
+        self._topic = np.array([number[p.topic] for p in publications], np.int64)
+        self._publisher = np.array([p.node for p in publications], np.int64)
+        self._created = np.array([p.time for p in publications])
+        self._size = np.array([p.size for p in publications], np.int64)
+        self._ttl = np.array([np.nan if p.ttl is None else p.ttl for p in publications])
 
         nodes = len(contacts.names)
         self._pairs = interested_pairs(contacts, workload, span[1])

@@ -38,7 +38,7 @@ def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -
             raise row.error(f"no node '{name}' in the contacts: {did_you_mean(name, number)[:200]}")
         return number[name]
 
-    said = []
+    published = []
     lines: dict[str, int] = {}
     for row in _rows(publications, ("id", "time", "node", "topic"), ("size", "ttl")):
         name = row.text("id")
@@ -52,14 +52,14 @@ def read_workload(contacts: Contacts, publications: Path, subscriptions: Path) -
         if not isfinite(time):
             raise row.error("time must be a finite number of seconds")
         topic = row.canonical("topic", canonical_topic)
-        said.append(Publication(name, time, node(row), topic, int(size), None if ttl == inf else ttl))
+        published.append(Publication(name, time, node(row), topic, int(size), None if ttl == inf else ttl))
     wanted = []
     for row in _rows(subscriptions, ("node", "topic"), ("from", "until")):
         start, end = row.number("from", -inf), row.number("until", inf)
         if end < start:
             raise row.error(f"the subscription ends ({end:g}) before it begins ({start:g})")
         wanted.append(Subscription(node(row), row.canonical("topic", canonical_interest), start, end))
-    return Workload.of(said, wanted, {"publications": publications.name, "subscriptions": subscriptions.name})
+    return Workload.of(published, wanted, {"publications": publications.name, "subscriptions": subscriptions.name})
 
 
 class _Row:

@@ -89,7 +89,7 @@ def make_workload(
     generated = msgspec.to_builtins(chosen) | {field: path.name for field, path in paths.items()}
     if sizes and sizes[0] < sizes[1]:
         drawn = generator(seed, Stream.SIZES).integers(*sizes, len(publications), endpoint=True).tolist()
-        publications = [said._replace(size=size) for said, size in zip(publications, drawn, strict=True)]
+        publications = [publication._replace(size=size) for publication, size in zip(publications, drawn, strict=True)]
         generated["size"] = f"{sizes[0]}-{sizes[1]}"
     return Workload.of(publications, subscriptions, {"kind": kind, "generated": generated, "seed": seed})
 

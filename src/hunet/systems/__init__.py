@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from hunet.model.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
-    from hunet.model.community_files import Found
+    from hunet.model.community_files import Findings
     from hunet.model.contacts import Contacts
     from hunet.model.parameters import Parameters
     from hunet.model.workload import WorkloadKind
@@ -137,7 +137,7 @@ class Finder(NamedTuple):
     """Those of the protocol."""
     fields: tuple[str, ...]
     """The parameters on which communities depend."""
-    find: Callable[[Any, Any], Found]
+    find: Callable[[Any, Any], Findings]
     """A function of (contacts, parameters)."""
 
 

@@ -26,7 +26,7 @@ SYSTEM = System(
 
 
 def settings(scales: Scales) -> list[Setting]:
-    """What PRoPHET knows of a meeting shall halve within the delay: 0.98 does after 34 units of time.
+    """What PRoPHET knows of a meeting should halve within the delay: 0.98 does after 34 units of time.
 
     A familiar peer, and a window of ranks, are as for the Socio-Aware Overlay: a sixteenth of the trace. PRoPHETv2 is
     left out for being much like PRoPHET; MaxProp because without limits of links and storage it sends what push does.

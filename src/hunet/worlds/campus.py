@@ -267,7 +267,7 @@ class CampusMovement:
         person, place, enter, leave = self.stays
         together = co_locations(Stays(person[inside], place[inside], enter[inside], leave[inside]))
         rng = stream(self.seed, "campus", "contact")
-        met = meetings(
+        contacts = meetings(
             together,
             rng,
             probability=p.contact_probability,
@@ -275,7 +275,7 @@ class CampusMovement:
             longest=p.contact_max,
             exponent=p.contact_exponent,
         )
-        return labelled(len(self.students), met, self.duration, self.about)
+        return labelled(len(self.students), contacts, self.duration, self.about)
 
 
 def campus(parameters: Campus, seed: int) -> CampusMovement:

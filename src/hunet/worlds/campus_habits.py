@@ -1,7 +1,7 @@
 """Where students of the campus go in their free time: attraction vectors by kind of student, day and hour.
 
-A key reads "graduate weekday 8-11"; its places are buildings by name, or HOME (the own dormitory, OFF for
-those who commute), DEPT (the own department's building) and OFF (outside, where nobody is met).
+A key reads "graduate weekday 8-11"; its places are buildings by name, or HOME (its own dormitory, OFF for
+those who commute), DEPT (its own department's building) and OFF (outside, where nobody is met).
 """
 
 from __future__ import annotations

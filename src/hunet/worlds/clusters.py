@@ -35,7 +35,7 @@ _ONE = "The ONE"
 _CHUNK = 64
 
 
-class Group(Parameters, frozen=True):
+class Cluster(Parameters, frozen=True):
     """Nodes that move alike."""
 
     nodes: Annotated[int, about("number of people", source=_ONE, ge=1)] = 10
@@ -58,11 +58,11 @@ class Group(Parameters, frozen=True):
 class Clusters(Parameters, frozen=True):
     """Clusters and ferries; the default has three of 20 people each, and six who walk between them."""
 
-    groups: Annotated[tuple[Group, ...], about("who moves how; a table for each group", source=_ONE)] = (
-        Group(nodes=20, x=200.0, y=200.0, radius=120.0),
-        Group(nodes=20, x=800.0, y=200.0, radius=120.0),
-        Group(nodes=20, x=500.0, y=700.0, radius=120.0),
-        Group(nodes=6, speed_min=2.0, speed_max=5.0),
+    groups: Annotated[tuple[Cluster, ...], about("who moves how; a table for each group", source=_ONE)] = (
+        Cluster(nodes=20, x=200.0, y=200.0, radius=120.0),
+        Cluster(nodes=20, x=800.0, y=200.0, radius=120.0),
+        Cluster(nodes=20, x=500.0, y=700.0, radius=120.0),
+        Cluster(nodes=6, speed_min=2.0, speed_max=5.0),
     )
     width: Annotated[float, about("width of the area", unit="m", source="ours", gt=0)] = 1000.0
     height: Annotated[float, about("height of the area", unit="m", source="ours", gt=0)] = 1000.0
@@ -80,7 +80,7 @@ class Clusters(Parameters, frozen=True):
 def clusters(parameters: Clusters, seed: int) -> RadioMovement:
     """Draw everybody's walk; ``about`` has the group of each node.
 
-    >>> clusters(Clusters(groups=(Group(nodes=3),), duration=10), seed=1).about["communities"]
+    >>> clusters(Clusters(groups=(Cluster(nodes=3),), duration=10), seed=1).about["communities"]
     [0, 0, 0]
     """
     group_of = [place for place, group in enumerate(parameters.groups) for _ in range(group.nodes)]
@@ -92,7 +92,7 @@ def clusters(parameters: Clusters, seed: int) -> RadioMovement:
     return RadioMovement(tracks, parameters.duration, parameters.radio_range, known | {"communities": group_of})
 
 
-def _walk(p: Clusters, group: Group, rng: Generator) -> Breakpoints:
+def _walk(p: Clusters, group: Cluster, rng: Generator) -> Breakpoints:
     until = p.warmup + p.duration
     [x], [y] = _places(p, group, rng.random((1, 2)))
     if group.radius == 0:
@@ -112,7 +112,7 @@ def _walk(p: Clusters, group: Group, rng: Generator) -> Breakpoints:
     return from_instant((t[:needed], xs[:needed], ys[:needed]), p.warmup)
 
 
-def _places(p: Clusters, group: Group, draws: Floats) -> tuple[Floats, Floats]:
+def _places(p: Clusters, group: Cluster, draws: Floats) -> tuple[Floats, Floats]:
     """Uniform places of a group: in its disk, or anywhere in the area."""
     if group.radius is None:
         return p.width * draws[:, 0], p.height * draws[:, 1]

@@ -51,7 +51,7 @@ def co_locations(stays: Stays) -> CoLocations:
         here = np.nonzero(stays.place == place)[0]
         here = here[np.argsort(stays.enter[here], kind="stable")]
         person, enter, leave = stays.person[here], stays.enter[here], stays.leave[here]
-        # Whoever enters after a stay has begun and before it ends is inside together with it.
+        # Anybody who enters after a stay has begun and before it ends is inside together with it.
         later = np.searchsorted(enter, leave, "left") - np.arange(len(here)) - 1
         one = np.repeat(np.arange(len(here)), later)
         two = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
@@ -73,9 +73,9 @@ def meetings(
 ) -> ContactColumns:
     """Draw at most one contact per co-location."""
     luck, length_share, start_share = rng.random((len(together.a), 3)).T
-    met = luck < probability
-    a, b, begin, end = (column[met] for column in together)
-    length = np.minimum(truncated_pareto(shortest, longest, exponent, length_share[met]), end - begin)
+    in_contact = luck < probability
+    a, b, begin, end = (column[in_contact] for column in together)
+    length = np.minimum(truncated_pareto(shortest, longest, exponent, length_share[in_contact]), end - begin)
     # Both ends stay inside the co-location, rounding or not.
-    start = begin + start_share[met] * np.maximum(0.0, end - length - begin)
+    start = begin + start_share[in_contact] * np.maximum(0.0, end - length - begin)
     return ContactColumns(a, b, start, np.minimum(start + length, end))

@@ -220,11 +220,11 @@ def _meetings(
         low, high = low[overlap], high[overlap]
     enters, leaves = _in_range(legs, leg_one, leg_two, both_from, radio_range)
     start, end = np.maximum(low, enters), np.minimum(high, leaves)
-    met = start < end
-    node_one, node_two = legs.node[leg_one[met]], legs.node[leg_two[met]]
+    in_contact = start < end
+    node_one, node_two = legs.node[leg_one[in_contact]], legs.node[leg_two[in_contact]]
     nodes = int(legs.node[-1]) + 1
     pair = np.minimum(node_one, node_two) * nodes + np.maximum(node_one, node_two)
-    return pair, start[met], end[met]
+    return pair, start[in_contact], end[in_contact]
 
 
 def _in_range(legs: Legs, one: Integers, two: Integers, both_from: Floats, radio_range: float) -> tuple[Floats, Floats]:

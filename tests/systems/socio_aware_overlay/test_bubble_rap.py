@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hunet.systems.socio_aware_overlay.bubble_rap import Popularity, Standing
+from hunet.systems.socio_aware_overlay.bubble_rap import PeerRanks, Popularity
 from hunet.testing import Network
 
 RULES: dict[str, Any] = {"threshold": 10.0, "window": 100.0}
@@ -23,21 +23,21 @@ def test_ranks_count_different_devices_in_windows() -> None:
     assert met.rank(320.0, among=0b0110) == (2 + 0 + 2) / 3
 
 
-ME = Standing(5.0, 2.0, 0b00011)
+ME = PeerRanks(5.0, 2.0, 0b00011)
 
 
 @pytest.mark.parametrize(
     ("destination", "theirs", "passes"),
     [
-        (0, Standing(1.0, 3.0, 0b00011), True),  # both of the community, and the other ranks higher in it
-        (0, Standing(9.0, 1.0, 0b00011), False),  # global ranks do not count any more
-        (0, Standing(9.0, 9.0, 0b11000), False),  # never out of the community again
-        (4, Standing(1.0, 0.0, 0b11000), True),  # of the receiver's community, whatever its rank
-        (4, Standing(6.0, 0.0, 0b00100), True),  # up the global ranks
-        (4, Standing(5.0, 9.0, 0b00100), False),
+        (0, PeerRanks(1.0, 3.0, 0b00011), True),  # both of the community, and the other ranks higher in it
+        (0, PeerRanks(9.0, 1.0, 0b00011), False),  # global ranks do not count any more
+        (0, PeerRanks(9.0, 9.0, 0b11000), False),  # never out of the community again
+        (4, PeerRanks(1.0, 0.0, 0b11000), True),  # of the receiver's community, whatever its rank
+        (4, PeerRanks(6.0, 0.0, 0b00100), True),  # up the global ranks
+        (4, PeerRanks(5.0, 9.0, 0b00100), False),
     ],
 )
-def test_algorithm_1(destination: int, theirs: Standing, passes: bool) -> None:
+def test_algorithm_1(destination: int, theirs: PeerRanks, passes: bool) -> None:
     found = Network("bubble-rap", 1)[0].protocol.passes(1 << destination, ME, theirs)
     assert found == (1 << destination if passes else 0)
 

@@ -138,5 +138,5 @@ def unreadable(problem: str) -> Callable[[DataFrame], DataFrame]:
     """Set ``detail`` of unreadable lines from a column that says what is wrong."""
     from pyspark.sql import functions as sf
 
-    said = sf.concat(sf.col(problem), sf.lit(": "), sf.substring(sf.make_valid_utf8("text"), 1, 200))
-    return lambda rows: rows.withColumn("detail", sf.when(sf.col("fate") == "unreadable", said))
+    reason = sf.concat(sf.col(problem), sf.lit(": "), sf.substring(sf.make_valid_utf8("text"), 1, 200))
+    return lambda rows: rows.withColumn("detail", sf.when(sf.col("fate") == "unreadable", reason))

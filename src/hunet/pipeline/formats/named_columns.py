@@ -104,9 +104,9 @@ def _records(
     for ours, theirs in _places(header, wanted, reading).items():
         name, column = renamed.get(ours, ours), sf.col(f"`{theirs}`")
         if ours in ("start", "end", "duration"):
-            value, said = _time(column, theirs, header, reading.time_format if ours != "duration" else None)
+            value, written = _time(column, theirs, header, reading.time_format if ours != "duration" else None)
             bad = value.isNull() | sf.isnan(value) | (sf.abs(value) == float("inf"))
-            problem = problem.when(bad, sf.lit(f"'{theirs}' is not {said}"))
+            problem = problem.when(bad, sf.lit(f"'{theirs}' is not {written}"))
         else:
             value = sf.trim(column.cast("string"))
             problem = problem.when(value.isNull() | (value == ""), sf.lit(f"'{theirs}' is empty"))
@@ -150,8 +150,8 @@ def _meeting(rows: DataFrame, where: str | None) -> DataFrame:
         made = rows.withColumn("_meets", sf.expr(where).cast("boolean"))
         _ = made.schema
     except (AnalysisException, ParseException) as error:
-        said = next(line for line in str(error).splitlines() if line.strip())
-        raise ConfigurationError(f"--where {where}: {said[:300]}") from None
+        reason = next(line for line in str(error).splitlines() if line.strip())
+        raise ConfigurationError(f"--where {where}: {reason[:300]}") from None
     return made
 
 
@@ -167,9 +167,9 @@ def _table(rows: DataFrame, reading: Reading) -> tuple[_Header, DataFrame]:
     whole = sf.to_json(sf.struct(*(sf.col(f"`{name}`") for name in header.names)))
     line = sf.struct("_line.row", "_line.source", whole.alias("text")).alias("_line")
     nothing = sf.lit(None).cast("string")
-    met = rows.transform(_meeting, reading.where)
+    kept = rows.transform(_meeting, reading.where)
     others = [sf.col(f"`{name}`") for name in header.names]
-    return header, met.select(line, nothing.alias("_kind"), nothing.alias("_broken"), "_meets", *others)
+    return header, kept.select(line, nothing.alias("_kind"), nothing.alias("_broken"), "_meets", *others)
 
 
 # Text -------------------------------------------------------------------------------------------------------------
@@ -216,8 +216,8 @@ def _typed(
         return lines.select(*held, sf.lit(True).alias("_meets"), *text)
     raw = sf.struct(*text).alias("_raw")
     typed = [value.try_cast(header.types.get(name, "string")).alias(name) for name, value in values.items()]
-    met = lines.select(*held, raw, *typed).transform(_meeting, where)
-    return met.select("_line", "_kind", "_broken", "_meets", "_raw.*")
+    kept = lines.select(*held, raw, *typed).transform(_meeting, where)
+    return kept.select("_line", "_kind", "_broken", "_meets", "_raw.*")
 
 
 def _separator(text: str) -> str:
@@ -244,11 +244,11 @@ def _json_header(head: Head, schema: str | None = None) -> _Header:
     types: dict[str, str] = {}
     for _, text in head.lines:
         try:
-            said = json.loads(text)
+            first = json.loads(text)
         except ValueError:
             continue
-        if isinstance(said, dict):
-            for name, value in said.items():
+        if isinstance(first, dict):
+            for name, value in first.items():
                 found.setdefault(name, value)
                 plain = (
                     "boolean" if isinstance(value, bool) else "double" if isinstance(value, (int, float)) else "string"

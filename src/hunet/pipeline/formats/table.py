@@ -105,7 +105,7 @@ def _is_by_hour(head: Head) -> bool:
 
 
 TABLE = (
-    # In both Haggle formats who scans takes part; whoever was only ever seen is an external device.
+    # In both Haggle formats who scans takes part; anybody who was only ever seen is an external device.
     Format(
         name="haggle",
         summary="Haggle/CRAWDAD contact table: seer, seen, first s, last s, number, gap",

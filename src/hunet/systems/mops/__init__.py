@@ -37,7 +37,7 @@ Where we depart from the paper, and why
 - An event on its way over a virtual link has the weight of neither list; it goes after what the peer asks for itself
   and before what it takes by default. Who carries it for others only gives it to them and forgets it then.
 - Lists are renewed when contacts begin. While one lasts, only changed subscriptions are told.
-- Without a training phase nothing is known: everybody is a community of one and asks for the own interests.
+- Without a training phase nothing is known: everybody is a community of one and asks for its own interests.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ for events by weight: 1 for what it wants itself, and the share of its nearest w
 
 Where the paper leaves a choice. K is not given; 5 here (section V.A prints "k = 2", which is the hops of MOPS too). Who
 gives what (``collects_from``): the text says that this scheme "only depends on 2-hop paths", so publishers give to
-whoever asks, and copies that are carried for others go to people who want them themselves, no further
+anybody who asks, and copies that are carried for others go to people who want them themselves, no further
 (``publishers``). But "nodes then collect events according to the weights" says of nobody that it does not give, and a
-MOPS of communities of one "downgrades to the Neighbors scheme" (V.B): then everybody gives to whoever asks
-(``anybody``). Without a training phase there are no nearest, and everybody asks for the own interests only.
+MOPS of communities of one "downgrades to the Neighbors scheme" (V.B): then everybody gives to anybody who asks
+(``anybody``). Without a training phase there are no nearest, and everybody asks for its own interests only.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class KNearest(WeightedCarrier):
             times = self.history.separations(peer, self._began, now, self.parameters.edges)
             return sum(times) / len(times) if times else 0.0
 
-        met = sorted(cast("list[Node]", self.history.peers))
-        return sorted(met, key=apart)[: self.parameters.nearest]
+        peers = sorted(cast("list[Node]", self.history.peers))
+        return sorted(peers, key=apart)[: self.parameters.nearest]
 
     def _tell_interests(self) -> None:
         self._greeting = ()

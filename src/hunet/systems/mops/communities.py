@@ -3,7 +3,7 @@
 F. Li and J. Wu, "MOPS", ICDCS 2009, section III.A and the appendix, Algorithm 1.
 
 Theory of operation. Two people are *local neighbours* if their virtual link is at least T close; N(i) are the local
-neighbours of i, and N(N(i)) is what i can see. Whoever has the highest degree of all that it can see makes itself an
+neighbours of i, and N(N(i)) is what i can see. The one with the highest degree of all that it sees makes itself an
 initiator. It builds cliques of its local neighbours, each begun with one that no clique of its has taken yet, and keeps
 the clique with the least normalised cut: the weight of direct links that leave it for others in sight, over that of all
 direct links of its members. Then those who are left do the same among themselves, until everybody has a community.

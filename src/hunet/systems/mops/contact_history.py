@@ -72,14 +72,14 @@ class ContactHistory:
         """How long the two were apart, each time, within a window; separations of no length do not count."""
         last = begin
         gaps = []
-        met = False
+        overlapping = False
         for start, end in self.intervals(peer, finish):
             if end < begin or start > finish:
                 continue
-            leading = not met
+            leading = not overlapping
             if start > last and not (leading and edges != "both"):
                 gaps.append(start - last)
-            met, last = True, max(last, end)
+            overlapping, last = True, max(last, end)
         if finish > last and edges != "inner":
             gaps.append(finish - last)
         return gaps

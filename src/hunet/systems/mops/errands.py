@@ -24,7 +24,7 @@ Way = tuple[Node, ...]
 
 
 class Errand(Carried, frozen=True, gc=False):
-    """One message, and the ways that it shall be sent on from the receiver: the local connections' rest."""
+    """One message, and the ways that it should be sent on from the receiver: the local connections' rest."""
 
     ways: tuple[tuple[Node, ...], ...]
 
@@ -44,7 +44,7 @@ class Errands:
         """The messages by next hop."""
 
     def add(self, number: int, way: Way) -> None:
-        """A message shall go a way."""
+        """Note a way that a message should go."""
         self._ways.setdefault(number, {}).setdefault(way[0], set()).add(way[1:])
         self._by[way[0]] = self.by(way[0]) | 1 << number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hunet.model.community_files import Found, Gateway, Member
+from hunet.model.community_files import Findings, Gateway, Member
 from hunet.systems import Finder
 from hunet.systems.mops.gateways import all_betweenness
 from hunet.systems.mops.parameters import MopsParameters, closeness_of
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from hunet.model import Contacts
 
 
-def find(contacts: Contacts, parameters: MopsParameters) -> Found:
+def find(contacts: Contacts, parameters: MopsParameters) -> Findings:
     """The structure of the closeness in the whole span of these contacts; communities by rising initiator."""
     table = closeness_of(contacts, contacts.span, parameters)
     structure = structure_of(table, parameters.threshold, parameters.hops, parameters.pruning)
     number = {label: place for place, label in enumerate(structure.communities)}
-    return Found(
+    return Findings(
         [
             Member(number[label], node, bool(structure.bridges(node)), node == label, 0)
             for label, group in structure.communities.items()

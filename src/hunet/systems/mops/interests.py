@@ -22,7 +22,7 @@ by any nodes in the brokers' own and neighboring communities" (IV.C), and broker
 and publisher reside in different communities" (V.B). A broker then takes nothing at home that only its own community
 wants: that is handed on among those who want it. ``listed``: before the communication begins, u will "assign the same
 default weight to all the categories in its external interest list", and "only events with non-zero weight in v's
-interest list will be sent" (IV.B): what is not in the list at hand has the default weight, whoever wants it.
+interest list will be sent" (IV.B): what is not in the list at hand has the default weight, no matter who wants it.
 
 What a broker asks another community for on behalf of others (``exclude_peer_community``). ER is used "when broker u is
 collecting events from *another* neighboring community", for "its own or *other* neighboring communities" (IV.A, III.C):
@@ -55,7 +55,7 @@ _FOLLOWS = {
     "external": ("E", "ER", "Eq. 5", "Eq. 6", "relay"),
     "relayed": ("ER", "Eq. 6"),
 }
-"""What is made of the own interests, the community's lists, and what brokers elsewhere and here have told."""
+"""What is made of its own interests, the community's lists, and what brokers elsewhere and here have told."""
 _FOLLOWS_IF_KNOWN = {changed: (*made, "asked here", "Eq. 5") for changed, made in _FOLLOWS.items()}
 """If the default weight follows from what is known, all lists do."""
 _FOLLOWS_FOR_ONE = {"external": ("E", "ER", "relay"), "relayed": ("R", "ER")}
@@ -93,7 +93,7 @@ class Internal(Control, frozen=True, gc=False):
 
 
 class Relay(Control, frozen=True, gc=False):
-    """What other communities want, told to brokers of the own one: a list for each of them."""
+    """What other communities want, told to brokers of its own one: a list for each of them."""
 
     lists: tuple[tuple[Node, _Told], ...]
 
@@ -126,7 +126,7 @@ class InterestBook:
         self.external: dict[Node, dict[Node, _Told]] = {}
         """For each neighbouring community, what its brokers have told of it."""
         self.relayed: dict[Node, dict[Node, _Told]] = {}
-        """For each of them, what brokers of the own community have told of it."""
+        """For each of them, what brokers of its own community have told of it."""
         self.structure: Structure | None = None
         self._made: dict[str, Any] = {}
         """Sums and packets, as they were made when something that they follow from last changed."""
@@ -136,7 +136,7 @@ class InterestBook:
     # What comes in --------------------------------------------------------------------------------------------------
 
     def place(self, structure: Structure) -> None:
-        """Learn the own place: lists of those who are not (or no longer) of the community are forgotten."""
+        """Learn its own place: lists of those who are not (or no longer) of the community are forgotten."""
         here = set(structure.members(self.node))
         self.lists = {origin: one for origin, one in self.lists.items() if origin in here}
         self.external, self.relayed = {}, {}
@@ -155,30 +155,30 @@ class InterestBook:
             self._remake("own")
 
     def hear(self, lists: Iterable[InterestList]) -> tuple[InterestList, ...]:
-        """Take in lists of the own community; returns those that were news. The newest wins."""
+        """Take in lists of its own community; returns those that were news. The newest wins."""
         assert self.structure is not None
         here = self.structure.members(self.node)
-        news = []
+        new = []
         for one in lists:
             known = self.lists.get(one.origin)
             if one.origin != self.node and one.origin in here and (known is None or known.made < one.made):
                 self.lists[one.origin] = one
-                news.append(one)
-        if news:
+                new.append(one)
+        if new:
             self._remake("lists")
-        return tuple(news)
+        return tuple(new)
 
-    def hear_internal(self, broker: Node, told: Internal) -> None:
+    def hear_internal(self, broker: Node, packet: Internal) -> None:
         """A broker of another community tells what that wants."""
-        brokers = self.external.setdefault(told.community, {})
-        if brokers.get(broker) != told.weights:
-            brokers[broker] = told.weights
-            self._remake("external", told.community)
+        brokers = self.external.setdefault(packet.community, {})
+        if brokers.get(broker) != packet.weights:
+            brokers[broker] = packet.weights
+            self._remake("external", packet.community)
 
-    def hear_relay(self, broker: Node, told: Relay) -> None:
-        """A broker of the own community tells what its neighbouring communities want."""
+    def hear_relay(self, broker: Node, packet: Relay) -> None:
+        """A broker of its own community tells what its neighbouring communities want."""
         before = {community: row[broker] for community, row in self.relayed.items() if broker in row}
-        now = dict(told.lists)
+        now = dict(packet.lists)
         changed = [community for community in sorted({*before, *now}) if before.get(community) != now.get(community)]
         for community in changed:
             row = self.relayed.setdefault(community, {})
@@ -210,15 +210,15 @@ class InterestBook:
     def _external_of(self, community: Node) -> Weights:
         assert self.structure is not None
         direct, rows = self.structure.graph.direct, self.external.get(community, {})
-        return _best((direct(self.node, broker), told) for broker, told in rows.items())
+        return _best((direct(self.node, broker), weights) for broker, weights in rows.items())
 
     def relayed_of(self, community: Node) -> Weights:
-        """R(A): the same with the help of another broker of the own community."""
+        """R(A): the same with the help of another broker of its own community."""
         return self._once_for("R", community, self._relayed_of)
 
     def _relayed_of(self, community: Node) -> Weights:
         rows = self.relayed.get(community, {})
-        return _best((self._closeness(broker), told) for broker, told in rows.items())
+        return _best((self._closeness(broker), weights) for broker, weights in rows.items())
 
     def external_sum(self) -> Weights:
         """E, Eq. 3."""
@@ -282,7 +282,7 @@ class InterestBook:
         return self._once("internal", lambda: Internal(self._home, tuple(sorted(self.internal().items()))))
 
     def told_inside(self) -> Relay:
-        """The external lists for brokers of the own community."""
+        """The external lists for brokers of its own community."""
         return self._once("relay", lambda: Relay(tuple(map(self._told_of, sorted(self.external)))))
 
     def _told_of(self, community: Node) -> tuple[Node, _Told]:
@@ -345,8 +345,8 @@ def levels(interests: Iterable[Topic]) -> Weights:
 
 def _best(rows: Iterable[tuple[float, _Told]]) -> Weights:
     best: Weights = {}
-    for closeness, told in rows:
-        for topic, weight in told:
+    for closeness, weights in rows:
+        for topic, weight in weights:
             reached = closeness * weight
             if topic not in best or reached > best[topic]:
                 best[topic] = reached

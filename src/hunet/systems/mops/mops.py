@@ -316,13 +316,13 @@ class Mops(WeightedCarrier):
         return standing.community in self.bridges and self.community in standing.bridges
 
     def _hear_lists(self, peer: Node, packet: Lists, now: float) -> None:
-        news = self.book.hear(packet.lists)
-        if news:
+        new = self.book.hear(packet.lists)
+        if new:
             self._mine, self._greeting = None, ()
             others = [n for n, there in self.standing.items() if n != peer and there.community == self.community]
-            self._send_lists(others, news)
+            self._send_lists(others, new)
             for message in map(self.driver.messages.__getitem__, members(self.published & self.buffer.held(now))):
-                self._send_off(message, news)
+                self._send_off(message, new)
 
     def _send_lists(self, peers: list[Node] | tuple[Node, ...], lists: tuple[InterestList, ...]) -> None:
         for peer in peers if lists else ():
@@ -407,7 +407,7 @@ class Mops(WeightedCarrier):
     # Over virtual links (section III.B) -----------------------------------------------------------------------------
 
     def _send_off(self, message: Message, lists: Iterable[InterestList]) -> None:
-        """Prepare an own event for those of the community who want it and are better reached over others."""
+        """Prepare an event of this device for those of the community who want it and are better reached over others."""
         sent = self._sent_to.setdefault(message.number, set())
         for one in lists:
             target = one.origin

@@ -33,7 +33,8 @@ def _mops_table(labels: str, columns: str, places: Iterable[tuple[list[str], Run
     """Results of MOPS at some places of the studies, each with its labels."""
     shown = [COLUMNS[name] for name in columns.split(" | ")]
     rows = [
-        [*told, *(runs.at(metric, MOPS).text(digits, unit) for metric, digits, unit in shown)] for told, runs in places
+        [*named, *(runs.at(metric, MOPS).text(digits, unit) for metric, digits, unit in shown)]
+        for named, runs in places
     ]
     return table(f"{labels} | {columns}", rows)
 

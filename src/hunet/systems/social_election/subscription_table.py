@@ -43,13 +43,13 @@ class SubscriptionTable:
         """The subscriptions that are more than a tag, once somebody has asked for matches."""
         self._matches: dict[Topic, Matches] = {}
 
-    def refresh(self, told: dict[Topic, float]) -> None:
+    def refresh(self, table: dict[Topic, float]) -> None:
         """Take over registrations that are new or fresher; nobody may change ``told`` afterwards."""
         times = self.times
         if not times:
-            self._replace(told)
+            self._replace(table)
             return
-        fresh = {topic: time for topic, time in told.items() if topic not in times or time > times[topic]}
+        fresh = {topic: time for topic, time in table.items() if topic not in times or time > times[topic]}
         if fresh:
             self._replace(times | fresh)
 

@@ -66,7 +66,7 @@ SHORTEST, LONGEST = 100.0, 6 * 3600.0
 """Limits of a window that follows the pace of meetings, in seconds; the shortest is the paper's."""
 
 _DELIVER, _PASS_ON, _LEFT_OVER = 0, 1, 2
-"""What goes first: to those who want it; replication, or one's own publications; what is left of a term as broker."""
+"""What goes first: to those who want it; replication, or own publications; messages of an earlier term as broker."""
 
 
 Rank = tuple[int, float, float, int]

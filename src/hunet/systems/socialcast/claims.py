@@ -302,7 +302,8 @@ def _panel(number: int, panel: str, metric: str, axis: str, values: tuple[float,
     """A panel with the two curves of Fig. 3, 5, 9 and 10."""
     point, printed = more.get("point", {}), more.get("printed", [])
     lines = [
-        Curve(said, _of(number, metric, p, **point), axis, values) for said, p in (("with", WITH), ("without", WITHOUT))
+        Curve(label, _of(number, metric, p, **point), axis, values)
+        for label, p in (("with", WITH), ("without", WITHOUT))
     ]
     return Panel(
         f"Fig. {number}{panel}", more["x"], "delivery" if metric == "delivery_ratio" else "sent", lines, printed

@@ -22,13 +22,13 @@ def traces_table(studies: Studies) -> str:
         if name not in studies:
             rows.append([title, "not run" + 8 * " |"])
             continue
-        for said, protocol in _NAMES:
+        for label, protocol in _NAMES:
             runs = studies[name].only(protocol)
             for place in sorted({tuple(row["place"][axis] for axis in axes) for row in runs.rows}):
                 here = runs.only(**dict(zip(axes, place, strict=True)))
                 cells = [here.at(metric, protocol).text() for metric in ("delivery_ratio", "reachable_ratio")]
                 cells += [here.at("relayed", protocol).text(0), here.at("latency_avg", protocol).text(1, unit=3600)]
-                rows.append([title, said, *(f"{value:g}" for value in place), *cells])
+                rows.append([title, label, *(f"{value:g}" for value in place), *cells])
     return table(
         "trace and interests | prediction | γ | T (s) | λ | ε | delivery | possible | sent | latency (h)", rows
     )
@@ -41,11 +41,11 @@ def calibration_table(runs: Runs) -> str:
     cases += [(f"without, γ = {copies}", WITHOUT, {"copies": copies}) for copies in (5, 15)]
     rows = []
     for association, reading in MOBILITY.items():
-        for said, protocol, case in cases:
+        for label, protocol, case in cases:
             cells = []
             for limit in limits:
                 here = runs.only(protocol, association=association, max_hops=limit, **case)
                 delivery, sent = (here.at(metric, protocol) for metric in ("delivery_ratio", "relayed"))
                 cells.append(f"{delivery.text()}; {sent.text(0)}" if delivery.runs else "–")
-            rows.append([reading, said, *cells])
+            rows.append([reading, label, *cells])
     return table("communities | prediction | " + " | ".join(f"maxTTL {limit or 'none'}" for limit in limits), rows)

@@ -70,7 +70,7 @@ class Ranks(Control, frozen=True, gc=False):
         return KIND_BYTES + 8 + 8 + community_size(self.community, self.familiar, self.familiar_of)
 
 
-class Standing(NamedTuple):
+class PeerRanks(NamedTuple):
     """Where a neighbour stands, as it said."""
 
     in_network: float
@@ -116,7 +116,7 @@ class Popularity:
             return float((self._met[current] & among).bit_count())
         if single:
             return float((self._met.get(current - 1, 0) & among).bit_count())
-        counts = [(met & among).bit_count() for number, met in self._met.items() if number < current]
+        counts = [(peers & among).bit_count() for number, peers in self._met.items() if number < current]
         return sum(counts) / (current - self._first)
 
 
@@ -128,7 +128,7 @@ class BubbleRap(DestinationRouter):
     saved: ClassVar[dict[str, Any]] = {
         "view": LocalCommunity,
         "popularity": Popularity,
-        "standings": dict[Node, Standing],
+        "standings": dict[Node, PeerRanks],
     }
 
     def __init__(self, node: Node, parameters: BubbleRapParameters, driver: Driver, rng: Random) -> None:
@@ -138,13 +138,13 @@ class BubbleRap(DestinationRouter):
         )
         self.view = LocalCommunity(node, rules)
         self.popularity = Popularity(parameters.window)
-        self.standings: dict[Node, Standing] = {}
+        self.standings: dict[Node, PeerRanks] = {}
 
-    def standing(self, now: float) -> Standing:
+    def standing(self, now: float) -> PeerRanks:
         """Where this device stands itself."""
         single = self.parameters.rank == "single"
         community = self.view.nodes
-        return Standing(
+        return PeerRanks(
             self.popularity.rank(now, single=single),
             self.popularity.rank(now, single=single, among=community),
             community,
@@ -172,11 +172,11 @@ class BubbleRap(DestinationRouter):
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Ranks):
             self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now)
-            self.standings[peer] = Standing(packet.in_network, packet.in_community, packet.community)
+            self.standings[peer] = PeerRanks(packet.in_network, packet.in_community, packet.community)
         else:
             super().receive(peer, packet, now)
 
-    def passes(self, destinations: NodeSet, mine: Standing, theirs: Standing) -> NodeSet:
+    def passes(self, destinations: NodeSet, mine: PeerRanks, theirs: PeerRanks) -> NodeSet:
         """Algorithm 1: the destinations for which a copy goes from this device to a neighbour."""
         inside, outside = destinations & mine.community, destinations & ~mine.community
         up = inside & theirs.community if theirs.in_community > mine.in_community else 0

@@ -102,8 +102,8 @@ def brokers(graph: Graph, by: Centrality = "closeness", single: bool = False) ->
 def closest(graph: Graph) -> tuple[NodeSet, int]:
     """The nodes of the highest closeness; and, if they are so by their degree, the least degree that may change that.
 
-    Whoever is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree: nodes
-    are tried by falling degree, and in a dense community few are. If those of the highest degree all have that sum,
+    A node that is no neighbour is at least two hops away, so that distances sum up to at least 2 (n - 1) - degree:
+    nodes are tried by falling degree: in a dense community few are. If those of the highest degree all have that sum,
     they stay the closest until more nodes come, or another node has as many neighbours; otherwise the degree is 0.
 
     >>> closest(graph_of(0b1111, {0: 0b1110}))

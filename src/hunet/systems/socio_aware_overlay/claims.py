@@ -57,7 +57,7 @@ def _nearness(alike: str) -> At:
     return At("table-2-reality", f"found_{alike}_alike", None, {"algorithm": "k-clique", "threshold": 150_000})
 
 
-def _numbers(study: str, rows: tuple[tables.Row, ...]) -> list[Number]:
+def _numbers(study: str, rows: tuple[tables.TableRow, ...]) -> list[Number]:
     """Hops, C - B, C - A, undelivered and total hops of each load."""
     found = []
     for row in rows:

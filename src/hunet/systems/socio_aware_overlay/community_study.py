@@ -72,7 +72,7 @@ def _detection(contacts: Contacts, rules: CommunityStudyParameters) -> dict[str,
         "k-clique": _centralised("k-clique", contacts, rules.threshold, rules.k),
         "newman": _centralised("girvan-newman", contacts, 0.0, 0),
     }
-    said: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "communities": [sorted(members(each)) for each in found],
         "density": _mean(inside),
         "kept": _mean([device.nodes.bit_count() + device.familiar.bit_count() for device in devices]),
@@ -84,15 +84,15 @@ def _detection(contacts: Contacts, rules: CommunityStudyParameters) -> dict[str,
     }
     for method, known in central.items():
         matches = best_matches(found, known)
-        said["similarity"][method] = _mean(matches)
-        said["found"][method] = [_mean([match >= level for match in matches]) for level in LEVELS]
+        figures["similarity"][method] = _mean(matches)
+        figures["found"][method] = [_mean([match >= level for match in matches]) for level in LEVELS]
         own = []
         for device in devices:
             homes = [each for each in known if each >> device.node & 1]
             if homes:
                 own.append(max(jaccard(device.nodes, home) for home in homes))
-        said["accuracy"][method] = _mean(own)
-    return said
+        figures["accuracy"][method] = _mean(own)
+    return figures
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from hunet.model.community_files import Found, Member
+from hunet.model.community_files import Findings, Member
 from hunet.systems import Finder
 from hunet.systems.socio_aware_overlay.frozen_communities import freeze
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
@@ -20,7 +20,7 @@ _FIELDS = (*DetectionParameters.__struct_fields__[1:], "hop", "centrality", "bro
 
 
 def _finder(algorithm: Literal["simple", "k-clique"]) -> Finder:
-    def find(contacts: Contacts, parameters: OverlayParameters) -> Found:
+    def find(contacts: Contacts, parameters: OverlayParameters) -> Findings:
         known = freeze(
             contacts,
             msgspec.structs.replace(parameters, algorithm=algorithm),
@@ -28,7 +28,7 @@ def _finder(algorithm: Literal["simple", "k-clique"]) -> Finder:
             centrality=parameters.centrality,
             single=not parameters.broker_group,
         )
-        return Found(
+        return Findings(
             [
                 Member(number, node, node in community.brokers, node == community.brokers[0], community.depth)
                 for number, community in enumerate(known)

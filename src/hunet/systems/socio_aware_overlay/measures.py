@@ -75,13 +75,13 @@ def stages(tables: Path) -> list[Stages]:
     """All deliveries of a run of a study that keeps its tables."""
     author = dict(zip(*_columns(tables, "publications", "publication", "publisher"), strict=True))
     handed: dict[str, float] = {}
-    for time, sender, said in zip(*_columns(tables, "forwards", "time", "sender", "publication"), strict=True):
-        if sender == author[said]:
-            handed.setdefault(said, time)  # rows are in the order of time
+    for time, sender, publication in zip(*_columns(tables, "forwards", "time", "sender", "publication"), strict=True):
+        if sender == author[publication]:
+            handed.setdefault(publication, time)  # rows are in the order of time
     served = _columns(tables, "deliveries", "publication", "node", "time", "hops", "delay")
     return [
-        Stages(node, hops, delay / UNIT, (time - handed[said]) / UNIT)
-        for said, node, time, hops, delay in zip(*served, strict=True)
+        Stages(node, hops, delay / UNIT, (time - handed[publication]) / UNIT)
+        for publication, node, time, hops, delay in zip(*served, strict=True)
     ]
 
 

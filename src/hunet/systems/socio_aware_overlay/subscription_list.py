@@ -49,7 +49,7 @@ class SubscriptionList:
 
     def update(self, records: Iterable[Record]) -> list[Record]:
         """Take in records; returns those that were news."""
-        news: list[Record] = []
+        new: list[Record] = []
         for record in records:
             node, topic, wanted, time = record
             known = self._records.get((node, topic))
@@ -58,10 +58,10 @@ class SubscriptionList:
                 self.changes.note((node, topic))
                 others = self._subscribers.get(topic, 0) & ~(1 << node)
                 self._subscribers[topic] = others | wanted << node
-                news.append(record)
-        if news:
+                new.append(record)
+        if new:
             self._all = self._others = None
-        return news
+        return new
 
     def news(self, told: int | None) -> tuple[Record, ...]:
         """What has changed since somebody was told, or all that is known (None), in a fixed order."""

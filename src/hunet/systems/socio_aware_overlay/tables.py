@@ -11,7 +11,7 @@ from hunet.report.runs import Runs, Studies
 from hunet.systems.socio_aware_overlay.measures import OVERLAY, PUSH, UNIT, measure, undelivered_percent
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of Tables 3 to 5, of the paper."""
 
     load: str
@@ -24,20 +24,20 @@ class Row(NamedTuple):
 
 
 TABLE_3 = (
-    Row("1000/100", 1.27, 0.0, 74.2, 8.0, 174, 6528),
-    Row("500/50", 1.26, 0.0, 67.5, 7.3, 107, 1852),
-    Row("200/20", 1.45, 0.0, 21.9, 2.4, 81, 351),
+    TableRow("1000/100", 1.27, 0.0, 74.2, 8.0, 174, 6528),
+    TableRow("500/50", 1.26, 0.0, 67.5, 7.3, 107, 1852),
+    TableRow("200/20", 1.45, 0.0, 21.9, 2.4, 81, 351),
 )
 TABLE_4 = (
-    Row("1000/100", 1.28, 5.6, 631.6, 68.4, 261, 6431),
-    Row("500/50", 1.34, 4.6, 828.5, 89.8, 242, 1373),
-    Row("200/20", 1.32, 4.3, 831.4, 90.1, 115, 204),
+    TableRow("1000/100", 1.28, 5.6, 631.6, 68.4, 261, 6431),
+    TableRow("500/50", 1.34, 4.6, 828.5, 89.8, 242, 1373),
+    TableRow("200/20", 1.32, 4.3, 831.4, 90.1, 115, 204),
 )
-SAME_COMMUNITY = Row("1000/100C", 1.35, 2.7, 449.4, 48.7, 33, None)
+SAME_COMMUNITY = TableRow("1000/100C", 1.35, 2.7, 449.4, 48.7, 33, None)
 TABLE_5 = (
-    Row("1000/100", 1.01, 0.0, 645.7, 70.0, 846, 237),
-    Row("500/50", 1.04, 0.0, 988.1, 107.0, 432, 85),
-    Row("200/20", 1.00, 0.0, 1660.8, 180.0, 183, 17),
+    TableRow("1000/100", 1.01, 0.0, 645.7, 70.0, 846, 237),
+    TableRow("500/50", 1.04, 0.0, 988.1, 107.0, 432, 85),
+    TableRow("200/20", 1.00, 0.0, 1660.8, 180.0, 183, 17),
 )
 TABLES = {
     "table-3": ("Table 3", "Cambridge", TABLE_3),
@@ -48,7 +48,7 @@ NAMES = {"cambridge": "Cambridge", "reality": "Reality", "geolife": "Geolife for
 LONERS = {True: "loners have the default community", False: "loners have none"}
 
 
-def place_of(row: Row, loners: bool) -> dict[str, Any]:
+def place_of(row: TableRow, loners: bool) -> dict[str, Any]:
     """Where a row of the tables stands in our studies' grids."""
     load = row.load.partition("/")[2]
     return {"default_community": loners} | ({} if load.endswith("C") else {"subscriptions": int(load)})
@@ -71,12 +71,12 @@ def dissemination_table(studies: Studies, stem: str) -> str:
         paper = [f"{row.hops:.2f}", row.contact_to_sub, f"{row.pub_to_sub:,}", row.hours]
         paper += [f"{undelivered_percent(row.undelivered, many)} %", f"{row.total_hops:,}" if row.total_hops else "–"]
         rows.append([row.load, "the paper", *paper, "–"])
-        for loners, said in LONERS.items():
+        for loners, label in LONERS.items():
             here = runs.only(OVERLAY, **place_of(row, loners))
             hops, after, units, undelivered, pairs = _cells(here, 1)
             hours = here.at(measure("pub_to_sub"), OVERLAY).text(1, 3600 / UNIT)
             total = here.at(measure("total_hops"), OVERLAY).text(0)
-            rows.append([f"| {said}", hops, after, units, hours, undelivered, total, pairs])
+            rows.append([f"| {label}", hops, after, units, hours, undelivered, total, pairs])
         if study == stem:
             subscriptions = int(row.load.partition("/")[2])
             here = runs.only(PUSH, subscriptions=subscriptions)
@@ -95,10 +95,14 @@ def trace_table(runs: Runs) -> str:
         for row in runs.only(trace=label, least_contacts=1).rows[:1]:
             graph, pairs = row["observed"]["graph"], row["observed"]["pairs"]
             law, degrees = pairs["power_law"], sorted(graph["degrees"])
-            said = f"x^-{law['alpha']:.2f} from {law['low']:,.0f} to {law['high']:,.0f} s" if law else "no power law"
-            met = f"{degrees[0]}, {median(degrees):g}, {degrees[-1]}"
+            law_text = (
+                f"x^-{law['alpha']:.2f} from {law['low']:,.0f} to {law['high']:,.0f} s" if law else "no power law"
+            )
+            degrees_text = f"{degrees[0]}, {median(degrees):g}, {degrees[-1]}"
             hops = ", ".join(f"{number}: {many:,}" for number, many in enumerate(graph["hops"], 1))
-            rows.append([name, graph["nodes"], graph["edges"], *pairs["categories"].values(), said, met, hops])
+            rows.append(
+                [name, graph["nodes"], graph["edges"], *pairs["categories"].values(), law_text, degrees_text, hops]
+            )
     heading = (
         "trace | nodes | pairs that met | community | familiar stranger | friend | stranger | inter-contact times "
     )
