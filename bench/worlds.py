@@ -143,7 +143,7 @@ def papers(small: bool) -> list[dict[str, Any]]:
 
 
 def signatures(seeds: int) -> list[dict[str, Any]]:
-    """Print mean and standard deviation between seeds of the statistics that the specification measured."""
+    """Print mean and standard deviation between seeds of the statistics that were measured for docs/worlds.md."""
     scenarios: list[tuple[str, dict[str, Any]]] = [
         ("waypoint", {"start": "stationary"}),
         ("waypoint", {}),

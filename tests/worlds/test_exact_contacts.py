@@ -29,7 +29,7 @@ def intervals(found: ContactColumns) -> list[tuple[float, float]]:
     return list(zip(found.start.tolist(), found.end.tolist(), strict=True))
 
 
-# The edge cases E1 to E11 of the specification of mobility, range 10, window [0, 100].
+# Edge cases: range 10, window [0, 100].
 EDGE_CASES: dict[str, tuple[Path, Path, list[tuple[float, float]]]] = {
     "E1 head on": (FORTH, [(0, 100, 0), (100, 0, 0)], [(45, 55)]),
     "E2 tangent": (FORTH, [(0, 50, 10), (100, 50, 10)], []),

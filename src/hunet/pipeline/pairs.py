@@ -2,7 +2,7 @@
 
 Theory of operation. Within a window of time, a pair's contacts are cut to the window. Their *separations* are the
 maximal intervals of the window without contact: between contacts, and at the window's edges before the first and after
-the last (MOPS, A1: the example fixes the trailing edge and leaves the leading one open; ``both`` is symmetric). A
+the last (MOPS: its example fixes the trailing edge and leaves the leading one open; ``both`` is symmetric). A
 separation of no length is none. MOPS's closeness is exp(-AVG² / 2σ²) of the mean separation AVG, with σ the mean of AVG
 over the pairs that met (section V.A); a pair without separations has closeness 1, and one that never met is not here.
 

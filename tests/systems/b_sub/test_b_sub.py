@@ -197,7 +197,7 @@ def test_a_preference_over_nothing(relative_always: bool, mark: float) -> None:
 
 
 def test_with_relative_preferences_a_counter_of_1_is_no_better_than_none() -> None:
-    """A message without a mark has mark 0 (A10), and the preference over a counter of 1 is 0."""
+    """A message without a mark has mark 0, and the preference over a counter of 1 is 0."""
     for relative_always, taken in ((False, True), (True, False)):
         pair = Pair("b-sub", relative_always=relative_always)
         pair.b.protocol.relay = FilterShape(initial=1).of(["x"])

@@ -1,4 +1,4 @@
-"""The Temporal Counting Bloom Filter: the specification's vectors, and what must hold for any filter."""
+"""The Temporal Counting Bloom Filter: vectors worked out by hand, and what must hold for any filter."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def small(*counters: int) -> Filter:
     return Filter(Figure5(), bytes(counters))
 
 
-# The specification's vectors (section 13) ------------------------------------------------------------------------
+# Vectors worked out by hand ----------------------------------------------------------------------------------
 
 
 def test_vector_2_insertion_leaves_set_counters_and_merging_adds_or_takes_the_larger() -> None:

@@ -1,4 +1,4 @@
-"""Theory against the filters themselves, and the specification's numbers (vector 1)."""
+"""Theory against the filters themselves, and numbers worked out by hand."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_the_window_cuts_contacts_and_separations() -> None:
     assert mean_separations(met, 5, 140) == {(0, 1): 45}
     assert mean_separations(met, 95, 120) == {(0, 1): 0}
     assert closeness_table({(0, 1): 0.0}, sigma=25) == ((0, 1, 1.0),)
-    assert mean_separations(met, 20, 80) == {}  # never met, no link (A1: not exp(-8) of the whole window)
+    assert mean_separations(met, 20, 80) == {}  # never met, no link (and not exp(-8), as if apart for the whole window)
     assert exp(-8) == pytest.approx(0.000335, abs=1e-6)
 
 
@@ -270,7 +270,7 @@ def test_shares_add_up_and_the_best_gateway_stays(
 
 
 def test_mo_1_two_hops_decide_most_of_infocom_2005(shared: Path) -> None:
-    """A14: 21.6 % direct with both edges, 20.2 % with inner+trailing and 12.9 % with inner ones, at most two hops."""
+    """21.6 % direct with both edges, 20.2 % with inner+trailing and 12.9 % with inner ones, at most two hops."""
     rows = [line.split() for line in (shared / "traces/infocom05/contacts.Exp3.dat").read_text().splitlines()]
     inside = [(a, b, float(s), float(e)) for a, b, s, e, *_ in rows if a != b and int(a) <= 41 and int(b) <= 41]
     met = Contacts.from_records(inside)

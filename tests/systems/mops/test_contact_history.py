@@ -52,5 +52,5 @@ def test_an_open_contact_lasts_until_it_is_asked_about() -> None:
     [([20, 10, 30], 0.7261), ([10], 0.9231), ([20, 10], 0.8353), ([100], 0.000335), ([], 1)],
 )
 def test_the_vectors_of_the_mops_example(separations: list[float], closeness: float) -> None:
-    """MOPS specification, section 13, vectors 1 and 9: σ = 25."""
+    """Two tables worked out by hand: σ = 25."""
     assert gaussian_closeness(separations, 25) == pytest.approx(closeness, rel=2e-3)

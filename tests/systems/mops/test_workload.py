@@ -20,7 +20,7 @@ def category(topic: str) -> Category:
 
 def test_the_paper_s_defaults() -> None:
     work = make_workload(CROWD, seed=1, kind="intervals")
-    assert len(work.publications) == pytest.approx(1440, rel=0.1)  # A18: 10 an hour in the last 60 % of ten days
+    assert len(work.publications) == pytest.approx(1440, rel=0.1)  # 10 an hour in the last 60 % of ten days
     assert min(p.time for p in work.publications) >= 0.4 * 864_000
     assert {(p.size * 8, p.ttl) for p in work.publications} == {(5_000_000, 86_400.0)}
     assert len(work.subscriptions) == pytest.approx(0.2 * 10 * 200, rel=0.2)

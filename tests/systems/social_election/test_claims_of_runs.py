@@ -1,4 +1,4 @@
-"""The paper's orders, seeded: SE-5, SE-6, SE-9 and SE-12, and how many brokers our specification's prototype had."""
+"""The paper's orders, seeded: SE-5, SE-6, SE-9 and SE-12, and how many brokers an earlier prototype had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Social election: who becomes a broker, by the examples of its specification, on a table."""
+"""Social election: who becomes a broker, by examples worked out by hand, on a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SocialCast's predictor: the vectors of its specification, and the general form against the scalar one."""
+"""SocialCast's predictor: vectors worked out by hand, and the general form against the scalar one."""
 
 from __future__ import annotations
 

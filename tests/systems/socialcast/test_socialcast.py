@@ -1,4 +1,4 @@
-"""SocialCast: the examples of its specification, on a table."""
+"""SocialCast: examples worked out by hand, on a table."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_the_memory_of_what_was_received_is_as_long_as_asked() -> None:
 
 
 def test_what_was_forgotten_is_received_again_but_delivered_once() -> None:
-    """A6: λ is smaller than the number of messages on their way, so that ids fall out of it."""
+    """λ is smaller than the number of messages on their way, so that ids fall out of it."""
     net = quiet(2, memory=1)
     first, second = net[0].publish("x"), net[0].publish("x")
     net[1].subscribe("x")
@@ -213,7 +213,7 @@ def test_copies_die_with_their_message() -> None:
 
 
 def test_near_since_the_last_tick_counts_where_asked() -> None:
-    """A11: for traces of short contacts."""
+    """For traces of short contacts."""
     for mode, near in (("instant", 0.0), ("interval", 1.0)):
         net = Network("socialcast", 2, weights={"col": 1.0}, observation_noise=1e-12, col_mode=mode)
         net[0].connect(net[1])

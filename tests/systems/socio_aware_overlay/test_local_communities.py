@@ -1,4 +1,4 @@
-"""Familiar sets, SIMPLE and k-CLIQUE, centralities: the vectors of the specification, properties, another program."""
+"""Familiar sets, SIMPLE and k-CLIQUE, centralities: vectors worked out by hand, properties, another program."""
 
 from __future__ import annotations
 

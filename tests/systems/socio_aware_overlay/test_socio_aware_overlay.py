@@ -76,7 +76,7 @@ def test_a_publication_goes_over_brokers_to_a_community_that_wants_it() -> None:
         "Direct",
         "Handed",
     ]
-    assert eve.protocol.hops[0] == 2  # A8: the direct link counts none
+    assert eve.protocol.hops[0] == 2  # the direct link counts none
 
 
 def test_unicast_needs_contacts_between_brokers_and_direct_does_not() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from random import Random
 
 _TRY_AGAIN = 1.0
-"""Seconds between two coins of a lonely device (the specification's tick)."""
+"""Seconds between two coins of a lonely device."""
 _ASKS = 10
 """How often a device without a broker asks its neighbours in a window."""
 _PEOPLE = 10

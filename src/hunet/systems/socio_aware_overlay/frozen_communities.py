@@ -79,7 +79,7 @@ def thawed(found: Sequence[Member]) -> tuple[FrozenCommunity, ...]:
 
 
 def with_loners(communities: tuple[FrozenCommunity, ...], nodes: int) -> tuple[FrozenCommunity, ...]:
-    """The same with those of no community as guests of the largest one, the default community (step 7; A6).
+    """The same with those of no community as guests of the largest one, the default community (section 5.2, step 7).
 
     >>> with_loners((FrozenCommunity((0, 1, 2), (0,)),), 4)[0].guests
     (3,)
