@@ -206,6 +206,7 @@ NOT_YET = {
     "node",
     "testing",
     "systems/b_sub",
+    "systems/mops",
     "systems/social_election",
     "systems/socialcast",
     "systems/socio_aware_overlay",
