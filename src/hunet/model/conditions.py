@@ -30,8 +30,8 @@ class Content(NamedTuple):
     @property
     def text(self) -> str:
         """Its canonical form: the topic of the message."""
-        said = [f"{written(name)} = {_value(value)}" for name, value in self.attributes]
-        return " ".join([*map(written, self.tags), *said])
+        parts = [f"{written(name)} = {_value(value)}" for name, value in self.attributes]
+        return " ".join([*map(written, self.tags), *parts])
 
 
 class Tag(msgspec.Struct, frozen=True, order=True):

@@ -145,8 +145,8 @@ class _Reader:
 
     def fail(self, problem: str, place: int | None = None) -> NoReturn:
         where = self._next.place if place is None else place
-        said = self._text if len(self._text) <= 60 else f"{self._text[:60]}..."
-        raise ConfigurationError(f"{self._what} '{said}', character {where + 1}: {problem}")
+        text = self._text if len(self._text) <= 60 else f"{self._text[:60]}..."
+        raise ConfigurationError(f"{self._what} '{text}', character {where + 1}: {problem}")
 
     def _cut(self) -> list[_Token]:
         tokens = []

@@ -312,5 +312,5 @@ def check_workload(kind: type[Protocol], workload: Workload) -> None:
     """Refuse a workload with a subscription or a message that a protocol would ignore."""
     for topic in dict.fromkeys(wanted.topic for wanted in workload.subscriptions):
         check_subscription(kind, topic)
-    for topic in dict.fromkeys(said.topic for said in workload.publications):
+    for topic in dict.fromkeys(publication.topic for publication in workload.publications):
         check_topic(kind, topic)
