@@ -78,7 +78,7 @@ class Workload:
         about: dict[str, Any] | None = None,
     ) -> Workload:
         """Sort, check and join: overlapping or touching subscriptions of one node to one interest are one."""
-        publications = [_with(said, canonical_topic(said.topic)) for said in publications]
+        publications = [_with(given, canonical_topic(given.topic)) for given in publications]
         subscriptions = [_with(wanted, canonical_interest(wanted.topic)) for wanted in subscriptions]
         known: set[str] = set()
         for publication in publications:
