@@ -386,14 +386,12 @@ class DeviceCatalogue:
     """
 
     __slots__ = (
-        *("_alive", "_all", "_by_topic", "_counted", "_dead", "_first", "_indexed", "_keys", "_messages"),
-        "_unchanged_until",
+        *("_alive", "_all", "_by_topic", "_counted", "_dead", "_first", "_indexed", "_keys", "_unchanged_until"),
         "shown",
     )
 
     def __init__(self, messages: Catalogue) -> None:
         self._all = messages
-        self._messages = messages._messages  # looked up directly: it is the most frequent question
         self.shown: MessageSet = 0
         self._dead: MessageSet = 0
         self._unchanged_until = inf
@@ -421,7 +419,7 @@ class DeviceCatalogue:
                 f"message {number} has not been shown to this device: a protocol may look up what it has published or "
                 "received, and nothing else"
             )
-        return self._messages[number]
+        return self._all[number]
 
     def __iter__(self) -> Iterator[Message]:
         return iter([self._all[number] for number in reversed(members(without(self.shown, self._all.absent)))])
