@@ -26,6 +26,10 @@ class PlainWord(Control, frozen=True):
     def size(self) -> int:
         return 0
 
+    @property
+    def seen_bytes(self) -> int:
+        return 0
+
 
 class PlainCopies(Data, frozen=True):
     """PlainCopies of messages: their hops, this one included, by number; and why they are sent."""
