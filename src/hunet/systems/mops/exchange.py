@@ -122,7 +122,7 @@ class CommunityExchange:
         self._sigma = sigma
         """As given; None: estimated of what is heard."""
         self.rows: dict[Node, Row] = {node: Row(node, 0, tuple(sorted(links.items())))}
-        self._scales: dict[Node, tuple[int, float, float]] = {node: (len(links), sum(links.values()), pause)}
+        self._scales: dict[Node, tuple[int, float, float]] = {node: (len(links), sum(links.values(), 0.0), pause)}
         """For everybody heard of, how many pairs its row has, the sum of their separations, and its longest pause."""
         self._decided: dict[Node, int] = {}
         """For everybody heard of, how many rounds it has decided."""
