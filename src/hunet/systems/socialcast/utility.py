@@ -136,7 +136,7 @@ def attribute(name: str) -> Attribute:
     except (ImportError, AttributeError) as error:
         raise ValueError(f"attribute '{name}' cannot be imported: {error}") from None
     if not isinstance(found, Attribute):
-        raise ValueError(f"attribute '{name}' is not a {Attribute.__module__}.Attribute")
+        raise ValueError(f"attribute '{name}' is not a {__name__}.Attribute")
     return found
 
 
