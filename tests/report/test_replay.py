@@ -124,10 +124,10 @@ def test_it_moves_by_itself_and_by_keys(crowd: Path, browser: Chrome) -> None:
 
 
 def test_the_journey_of_a_message_is_told(tmp_path: Path, browser: Chrome) -> None:
-    folder = line(tmp_path / "run", "</script><b>news")
+    folder = line(tmp_path / "run", '"</script><b>news"')
     replay([folder], tmp_path / "trace.csv")
     open_page(browser, folder / "replay.html")
-    assert "“</script><b>news”, published by ann at 00:00:05" in text(browser, "about")
+    assert '“"</script><b>news"”, published by ann at 00:00:05' in text(browser, "about")
     assert text(browser, "journey") == "00:00:40  ann → bob → eve → dan"
     assert browser.execute_script("return document.getElementById('views').hidden")  # a trace has no map
     for time, people, reached in ((4, 0, 0), (5, 2, 0), (20, 3, 0), (39, 3, 0), (40, 4, 1)):

@@ -23,8 +23,8 @@ def test_crashes_are_by_name_and_last_no_time_unless_they_say_so() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"node": "bob"}, "a crash has node, time"),
-        ({"node": "bob", "time": 1, "dwon": 2}, "a crash has node, time"),
+        ({"node": "bob"}, "a crash has the fields node, time"),
+        ({"node": "bob", "time": 1, "dwon": 2}, "a crash has the fields node, time"),
         ({"node": "bop", "time": 1}, "did you mean 'bob'"),
         ({"node": "bob", "time": -1}, "must not be negative"),
         ({"node": "bob", "time": 1, "down": -1}, "must not be negative"),
