@@ -19,7 +19,6 @@ from hunet.model import (
     MessageSet,
     Node,
     Parameters,
-    PerMessage,
     Topic,
     about,
     matches,
@@ -27,8 +26,8 @@ from hunet.model import (
     without,
 )
 from hunet.protocols.buffer import RANKINGS, Buffer, Eviction
-from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import Demand
+from hunet.protocols.carrier_packets import Carried, Have, Interests, Seen
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 
 if TYPE_CHECKING:
@@ -54,46 +53,6 @@ class BufferParameters(Parameters, frozen=True):
         | None
     ) = None
     evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
-
-
-class Seen(Control, frozen=True, gc=False):
-    """Messages that the sender has, or has had: no need to send them (the summary vector of epidemic routing)."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return KIND_BYTES + ids_size(self.messages.bit_count())
-
-    @property
-    def seen_bytes(self) -> int:
-        return ids_size(self.messages.bit_count())
-
-
-class Have(Control, frozen=True, gc=False):
-    """Messages that the sender has just received, told to those who are listening already."""
-
-    messages: MessageSet
-
-    @property
-    def size(self) -> int:
-        return KIND_BYTES + ids_size(self.messages.bit_count())
-
-
-class Interests(Control, frozen=True, gc=False):
-    """The sender's own topics, in sorted order, all of them."""
-
-    topics: tuple[Topic, ...]
-
-    @property
-    def size(self) -> int:
-        return KIND_BYTES + texts_size(self.topics)
-
-
-class Carried(Data, frozen=True, gc=False):
-    """Messages with the number of transmissions behind each, this one included; highest number first."""
-
-    hops: PerMessage
 
 
 class Carrier(Protocol):
