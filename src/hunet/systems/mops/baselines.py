@@ -18,7 +18,6 @@ MOPS of communities of one "downgrades to the Neighbors scheme" (V.B): then ever
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from hunet.model import ConfigurationError, MessageSet, Node, Parameters, Topic, about
@@ -67,10 +66,11 @@ class KNearest(WeightedCarrier):
 
     def weights(self) -> dict[Topic, float]:
         """How much this device wants each topic: for itself, and for its nearest."""
-        own, share = levels(sorted(self.topics)), Counter[Topic]()
+        own, share, nearest = levels(sorted(self.topics)), dict[Topic, float](), self.parameters.nearest
         for topics in self.interests_of_nearest.values():
-            share.update(levels(topics))
-        return {topic: own.get(topic, 0.0) + share[topic] / self.parameters.nearest for topic in sorted({*own, *share})}
+            for topic, level in levels(topics).items():
+                share[topic] = share.get(topic, 0.0) + level
+        return {topic: own.get(topic, 0.0) + share.get(topic, 0.0) / nearest for topic in sorted({*own, *share})}
 
     def gives(self, peer: Node, now: float) -> MessageSet:
         held = self.buffer.held(now)
