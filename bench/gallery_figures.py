@@ -70,7 +70,7 @@ def storage(crowd: hunet.Contacts) -> Plot:
 def clusters() -> Plot:
     """Where walkers of three clusters and their ferries are, in half an hour."""
     walk = make_movement("clusters", seed=1, duration=1800)
-    places, group = walk.positions(np.arange(0, 1800, 30)), walk.about["communities"]
+    places, group = walk.positions(np.arange(0, 1800, 30)), walk.metadata["communities"]
     plot, panel = Plot.empty(4.5, 4.2)
     for node, label in enumerate(group):
         panel.plot(*places[:, node].T, color=COLOURS[label], linewidth=0.5, alpha=0.8)

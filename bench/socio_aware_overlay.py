@@ -27,9 +27,9 @@ BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#b0b0b0"
 STYLE: dict[Any, Any] = {"svg.hashsalt": "hunet", "svg.fonttype": "none", "font.size": 8, "legend.frameon": False}
 
 
-def _frozen(runs: Runs, **place: Any) -> list[dict[str, Any]]:
+def _frozen(runs: Runs, **coordinates: Any) -> list[dict[str, Any]]:
     """The communities that a frozen study took for granted."""
-    found: list[dict[str, Any]] = runs.first(OVERLAY, **place)["name"]["result"]["parameters"]["communities"]
+    found: list[dict[str, Any]] = runs.first(OVERLAY, **coordinates)["name"]["result"]["parameters"]["communities"]
     return found
 
 
@@ -96,11 +96,11 @@ def _communities(known: list[dict[str, Any]]) -> Any:
         others = [node for node in community["brokers"] if node != single]
         plain = [node for node in community["members"] if node not in community["brokers"]]
         for ring, nodes, colour in ((0.55 if plain else 1.0, others, ORANGE), (1.0, plain, BLUE)):
-            for place, node in enumerate(nodes):
-                angle = 2 * pi * place / len(nodes)
+            for coordinates, node in enumerate(nodes):
+                angle = 2 * pi * coordinates / len(nodes)
                 _dot(axes, middle + ring * radius * cos(angle), ring * radius * sin(angle), node, colour)
-    for place, node in enumerate(loners):
-        _dot(axes, left + 1 + 0.8 * (place % columns), 1.6 - 0.8 * (place // columns), node, GREY)
+    for coordinates, node in enumerate(loners):
+        _dot(axes, left + 1 + 0.8 * (coordinates % columns), 1.6 - 0.8 * (coordinates // columns), node, GREY)
     axes.text(left + 1, -3.2, "loners")
     axes.set_xlim(-0.5, left + 1.5 + 0.8 * columns)
     axes.set_ylim(-max(radii, default=1) - 1.6, max(radii, default=1) + 0.8)
@@ -143,13 +143,13 @@ def _longer(axes: Any, waits: list[float], colour: str, label: str) -> None:
     """The share of deliveries that took longer, at 60 places."""
     waits = sorted(waits)
     places = [10 ** (5 * step / 59 - 0.5) for step in range(60)]
-    share = [sum(wait > place for wait in waits) / len(waits) for place in places]
+    share = [sum(wait > coordinates for wait in waits) / len(waits) for coordinates in places]
     axes.plot(places, [each or float("nan") for each in share], color=colour, label=label)
 
 
-def _waits(studies: Studies, stem: str, since: str, **place: Any) -> list[float]:
+def _waits(studies: Studies, stem: str, since: str, **coordinates: Any) -> list[float]:
     """How long deliveries took since they were created (A) or handed over (B), at a point of a study."""
-    served = [each for row in studies[stem].only(OVERLAY, **place).rows for each in stages(tables_of(row))]
+    served = [each for row in studies[stem].only(OVERLAY, **coordinates).rows for each in stages(tables_of(row))]
     return [each.since_created if since == "A" else each.since_handed for each in served]
 
 

@@ -142,14 +142,14 @@ def community() -> Figure:
     movement = make_movement("community", 1, min_separation=3)
     contacts = movement.contacts()
     palette = mpl.colormaps["tab10"]
-    for number, (column, row) in enumerate(movement.about["home_squares"]):
+    for number, (column, row) in enumerate(movement.metadata["home_squares"]):
         place.fill_between([200 * column, 200 * column + 200], 200 * row, 200 * row + 200, color=palette(number))
     # The three hosts that go to most places.
     places = [len(np.unique(movement.tracks.breakpoints(host)[1] // 200)) for host in range(100)]
     for host in np.argsort(places)[-3:].tolist():
         t, x, y = movement.tracks.breakpoints(host)
         early = t < 7200
-        colour = palette(movement.about["communities"][host])
+        colour = palette(movement.metadata["communities"][host])
         place.plot(x[early], y[early], color=colour, linewidth=0.6)
     place.set(
         aspect="equal",
@@ -160,7 +160,7 @@ def community() -> Figure:
     )
     place.set_xticks(range(0, 4001, 1000))
     place.set_yticks(range(0, 4001, 1000))
-    order = np.argsort(movement.about["communities"], kind="stable")
+    order = np.argsort(movement.metadata["communities"], kind="stable")
     rank = np.argsort(order)
     together = np.zeros((100, 100))
     np.add.at(together, (rank[contacts.a], rank[contacts.b]), contacts.end - contacts.start)

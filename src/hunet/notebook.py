@@ -128,8 +128,8 @@ class Study:
         plot, panel = Plot.empty()
         for style, (label, rows) in zip(STYLES, self.results.series(found).items(), strict=False):
             places = sorted({row["axes"][found] for row in rows})
-            there = {place: [row for row in rows if row["axes"][found] == place] for place in places}
-            curve(panel, {place: shown.of(each).scaled(shown.unit) for place, each in there.items()}, style, label)
+            there = {value: [row for row in rows if row["axes"][found] == value] for value in places}
+            curve(panel, {value: shown.of(each).scaled(shown.unit) for value, each in there.items()}, style, label)
         panel.set(xlabel=short(found), ylabel=shown.title)
         panel.legend(frameon=False, fontsize=7)
         return plot
@@ -285,7 +285,7 @@ def _files(contacts: Any, scratch: Path) -> list[str]:
     from hunet.model.contact_files import write_contacts
 
     if isinstance(contacts, Contacts):
-        contacts = {str(contacts.about.get("world", "contacts")): contacts}
+        contacts = {str(contacts.metadata.get("world", "contacts")): contacts}
     if not isinstance(contacts, dict):
         return [str(each) for each in ([contacts] if isinstance(contacts, (str, Path)) else contacts)]
     found = []

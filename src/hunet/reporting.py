@@ -141,7 +141,7 @@ def crowd_of(label: str, contacts: Contacts) -> Crowd:
     from hunet.report.crowd import Crowd
 
     many = len(contacts.names)
-    communities = contacts.about.get("communities") or contacts.about.get("departments")
+    communities = contacts.metadata.get("communities") or contacts.metadata.get("departments")
     if communities and len(communities) == many:
         groups = {
             label: [node for node in range(many) if communities[node] == label] for label in sorted(set(communities))

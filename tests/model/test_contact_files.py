@@ -52,12 +52,12 @@ def test_the_same_contacts_give_the_same_bytes(tmp_path: Path, kind: str) -> Non
 
 def test_parquet_keeps_what_no_row_says(tmp_path: Path) -> None:
     contacts = Contacts.from_arrays(
-        ["a", "b", "hermit"], [0], [1], [5], [6], span=(0, 100), origin=1.1e9, about={"world": "tiny", "seed": 3}
+        ["a", "b", "hermit"], [0], [1], [5], [6], span=(0, 100), origin=1.1e9, metadata={"world": "tiny", "seed": 3}
     )
     write_contacts(contacts, tmp_path / "c.parquet")
     back = read_contacts(tmp_path / "c.parquet")
     assert (back.names, back.span, back.origin) == (("a", "b", "hermit"), (0, 100), 1.1e9)
-    assert back.about == {"world": "tiny", "seed": 3}
+    assert back.metadata == {"world": "tiny", "seed": 3}
 
 
 def test_a_folder_of_an_import_is_read_by_its_contacts(tmp_path: Path) -> None:

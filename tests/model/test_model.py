@@ -17,8 +17,8 @@ from hunet.model import (
     Publication,
     Subscription,
     Workload,
-    about,
     describe,
+    doc,
     from_mapping,
     members,
 )
@@ -113,8 +113,8 @@ def test_publications_are_sorted_and_their_ids_differ() -> None:
 
 
 class Shoes(Parameters, frozen=True):
-    size: Annotated[int, about("length of the foot", symbol="S", unit="cm", ge=1)] = 27
-    width: Annotated[float, about("how wide", source="Table I")] | None = None
+    size: Annotated[int, doc("length of the foot", symbol="S", unit="cm", ge=1)] = 27
+    width: Annotated[float, doc("how wide", source="Table I")] | None = None
     laces: bool = True
     colours: tuple[str, ...] = ()
 

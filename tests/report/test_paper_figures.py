@@ -15,7 +15,13 @@ from hunet.systems import load, systems
 
 def runs() -> Runs:
     return Runs(
-        {"protocol": p, "place": {"ttl": ttl}, "seed": seed, "repetition": seed, "utility": 0.1 * ttl + 0.01 * seed}
+        {
+            "protocol": p,
+            "coordinates": {"ttl": ttl},
+            "seed": seed,
+            "repetition": seed,
+            "utility": 0.1 * ttl + 0.01 * seed,
+        }
         for p in ("push", "pull")
         for ttl in (1, 2, 3)
         for seed in (0, 1)

@@ -110,21 +110,29 @@ def test_seeds_that_one_side_lacks_do_not_count() -> None:
 def runs(*rows: tuple[str, dict[str, Any], list[float]], metric: str = "relayed") -> Runs:
     """Points with a value for each seed."""
     return Runs(
-        {"protocol": protocol, "place": place, "seed": seed, "repetition": seed, metric: value}
-        for protocol, place, values in rows
+        {"protocol": protocol, "coordinates": coordinates, "seed": seed, "repetition": seed, metric: value}
+        for protocol, coordinates, values in rows
         for seed, value in enumerate(values)
     )
 
 
 def printed(*rows: tuple[str, dict[str, Any], float, float, int], metric: str = "relayed") -> Runs:
     return Runs(
-        {"protocol": p, "place": place, "seed": None, "runs": n, "repetition": 0, metric: mean, f"{metric} ±": half}
-        for p, place, mean, half, n in rows
+        {
+            "protocol": p,
+            "coordinates": coordinates,
+            "seed": None,
+            "runs": n,
+            "repetition": 0,
+            metric: mean,
+            f"{metric} ±": half,
+        }
+        for p, coordinates, mean, half, n in rows
     )
 
 
-def relayed(protocol: str, **place: Any) -> At:
-    return At("s", "relayed", protocol, place)
+def relayed(protocol: str, **coordinates: Any) -> At:
+    return At("s", "relayed", protocol, coordinates)
 
 
 def verdict(rule: Rule, studies: Studies, **more: Any) -> str:

@@ -193,7 +193,7 @@ def test_a_device_that_does_what_its_protocol_does_not_is_found_out() -> None:
 
 def test_a_device_that_receives_what_nobody_sent_is_found_out() -> None:
     events, delivered = Reality.on(LINE, NEWS, "push")
-    received = next(event for event in events if event.what == "receive" and event.about == "Carried")
+    received = next(event for event in events if event.what == "receive" and event.argument == "Carried")
     events.insert(events.index(received), received)
     agreement = compare(LINE, NEWS, events, delivered, "push", slowest=5.0)
     assert "1 received a Carried of 0, whose protocol sent nothing" in agreement.broken

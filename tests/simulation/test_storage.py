@@ -134,7 +134,7 @@ def test_sizes_are_drawn_from_a_range_by_every_kind_of_workload() -> None:
     plain = make_workload(contacts, 3, messages=200, size=100)
     # Nothing else changes, and the name tells it.
     assert [said._replace(size=100) for said in one.publications] == list(plain.publications)
-    assert one.about["generated"]["size"] == "100-300"
+    assert one.metadata["generated"]["size"] == "100-300"
     assert make_workload(contacts, 3, size="2k").publications[0].size == 2000
     types = make_workload(contacts, 3, kind="types", subscribers=3, size="1k-2k")
     assert len({said.size for said in types.publications}) > 1

@@ -131,7 +131,7 @@ def test_days_have_a_rhythm_and_weekends_are_quiet() -> None:
 
 def test_cohorts_meet_more_than_departments_and_those_more_than_strangers() -> None:
     contacts = ten_days()[1]
-    department, year = np.array(contacts.about["departments"]), np.array(contacts.about["years"])
+    department, year = np.array(contacts.metadata["departments"]), np.array(contacts.metadata["years"])
     same, peers = department[:, None] == department, year[:, None] == year
     met = np.zeros((200, 200))
     np.add.at(met, (contacts.a, contacts.b), 1)
@@ -228,7 +228,7 @@ def test_people_are_drawn_where_they_stay() -> None:
     places = movement.positions([noon])[0]
     assert places.min() > 0
     assert places.max() < 1000
-    buildings = list(movement.about["buildings"].values())
+    buildings = list(movement.metadata["buildings"].values())
     now = (movement.stays.enter <= noon) & (noon < movement.stays.leave - 300)
     for person, place in zip(movement.stays.person[now], movement.stays.place[now], strict=True):
         if place < len(buildings):
@@ -265,4 +265,4 @@ def test_everything_can_be_arranged_otherwise() -> None:
     )
     assert len(contacts.names) == 10
     assert contacts.span == (0, 3 * DAY)
-    assert list(contacts.about["buildings"])[:6] == ["DORM-A", "DORM-B", "LIB", "UNION", "REC", "HALL"]
+    assert list(contacts.metadata["buildings"])[:6] == ["DORM-A", "DORM-B", "LIB", "UNION", "REC", "HALL"]

@@ -30,7 +30,7 @@ def test_everybody_keeps_to_his_disk_and_ferries_go_everywhere() -> None:
     assert np.ptp(places[:, 8:10, 0]) > 400
     assert np.ptp(places[:, 8:10, 1]) > 300
     assert (places[:, 10] == (250, 300)).all()
-    assert walk.about["communities"] == [0] * 4 + [1] * 4 + [2] * 2 + [3]
+    assert walk.metadata["communities"] == [0] * 4 + [1] * 4 + [2] * 2 + [3]
 
 
 def test_goals_are_uniform_in_a_disk() -> None:
@@ -52,7 +52,7 @@ def test_speeds_and_waits() -> None:
 
 def test_only_ferries_join_the_clusters() -> None:
     contacts = make_world("clusters", 3, groups=GROUPS, radio_range=60, **AREA)
-    group = contacts.about["communities"]
+    group = contacts.metadata["communities"]
     met = {(group[a], group[b]) for a, b in zip(contacts.a.tolist(), contacts.b.tolist(), strict=True)}
     assert {(0, 0), (1, 1), (0, 2), (1, 2)} <= met
     assert (0, 1) not in met

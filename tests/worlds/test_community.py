@@ -41,7 +41,7 @@ def home_squares(about: dict[str, Any], per_side: int = 20) -> np.ndarray:
 
 def in_and_out(contacts: Contacts) -> tuple[float, float]:
     """Contact time and number of contacts per pair, inside communities against outside."""
-    community = np.array(contacts.about["communities"])
+    community = np.array(contacts.metadata["communities"])
     own = community[contacts.a] == community[contacts.b]
     same = community[:, None] == community
     pairs_in, pairs_out = (same.sum() - len(same)) / 2, (~same).sum() / 2
@@ -95,7 +95,7 @@ def test_girvan_newman_agrees_with_an_independent_implementation() -> None:
 
 
 def test_one_cave_is_one_community() -> None:
-    assert set(make_movement("community", 1, hosts=10, caves=1, duration=10).about["communities"]) == {0}
+    assert set(make_movement("community", 1, hosts=10, caves=1, duration=10).metadata["communities"]) == {0}
 
 
 def test_girvan_newman_without_relations_leaves_everybody_alone() -> None:
@@ -121,7 +121,7 @@ def test_the_signatures_of_the_default_rule() -> None:
     for (movement, _), _ in found:
         places = movement.positions(np.arange(0, 28800, 60.0))
         square = (places[..., 1] // 200).astype(int) * 20 + (places[..., 0] // 200).astype(int)
-        at_home.append((square == home_squares(movement.about)).mean())
+        at_home.append((square == home_squares(movement.metadata)).mean())
     assert np.mean(at_home) == pytest.approx(0.504, abs=0.10)
 
 
@@ -147,7 +147,7 @@ def test_random_waypoint_on_the_same_field_is_not() -> None:
 
 def test_the_share_of_hosts_that_never_leave_home_is_that_of_hosts_without_friends_elsewhere() -> None:
     movement, _ = separated(1)
-    home = home_squares(movement.about)
+    home = home_squares(movement.metadata)
     never = np.mean([(squares == home[host]).all() for host, squares in enumerate(goal_squares(movement))])
     assert never == pytest.approx(0.39, abs=4 * 0.048)
 
@@ -155,7 +155,7 @@ def test_the_share_of_hosts_that_never_leave_home_is_that_of_hosts_without_frien
 def test_the_deterministic_rule_freezes_everybody_at_home() -> None:
     for association in ("home", "goal"):
         movement = make_movement("community", 1, choice="deterministic", association=association, duration=4000)
-        home = home_squares(movement.about)
+        home = home_squares(movement.metadata)
         assert all((squares == home[host]).all() for host, squares in enumerate(goal_squares(movement)))
 
 
@@ -163,7 +163,7 @@ def test_travellers_go_back_and_forth_between_their_two_best_squares() -> None:
     movement = make_movement(
         "community", 1, choice="deterministic", weak_ties=True, travellers=5, hosts=30, caves=3, duration=4000
     )
-    home = home_squares(movement.about)
+    home = home_squares(movement.metadata)
     for host, squares in enumerate(goal_squares(movement)):
         seen = list(dict.fromkeys(squares.tolist()))
         assert seen[0] == home[host]
@@ -192,7 +192,7 @@ def test_current_goals_make_a_herd() -> None:
 )
 def test_without_rewiring_nobody_leaves_home(rule: dict[str, Any]) -> None:
     movement = make_movement("community", 1, rewiring=0, duration=3000, **rule)
-    home = home_squares(movement.about)
+    home = home_squares(movement.metadata)
     assert all((squares == home[host]).all() for host, squares in enumerate(goal_squares(movement)))
 
 
@@ -201,8 +201,8 @@ def test_without_rewiring_nobody_leaves_home(rule: dict[str, Any]) -> None:
 def test_hosts_without_any_relation_stay_where_they_are(choice: str, association: str) -> None:
     hermits = {"hosts": 12, "caves": 12, "duration": 1500}
     movement = make_movement("community", 1, choice=choice, association=association, **hermits)
-    home = home_squares(movement.about)
-    assert len(set(movement.about["communities"])) == 12
+    home = home_squares(movement.metadata)
+    assert len(set(movement.metadata["communities"])) == 12
     assert all((squares == home[host]).all() for host, squares in enumerate(goal_squares(movement)))
 
 
@@ -228,7 +228,7 @@ def test_the_mean_rule_and_the_rank_rule() -> None:
 
 def test_excursions_of_hcmm_have_the_length_of_its_coin() -> None:
     movement = make_movement("community", 1, choice="hcmm", excursion=0.8)
-    home, further, excursions = home_squares(movement.about), 0, 0
+    home, further, excursions = home_squares(movement.metadata), 0, 0
     for host, squares in enumerate(goal_squares(movement)):
         away = squares != home[host]
         left = away[1:] & ~away[:-1]
@@ -247,9 +247,9 @@ def test_a_speed_per_host() -> None:
 
 def test_after_a_reconfiguration_everybody_goes_to_a_new_home_and_nobody_jumps() -> None:
     movement = make_movement("community", 1, reconfiguration=5000, duration=12000)
-    later = movement.about["reconfigurations"]
+    later = movement.metadata["reconfigurations"]
     assert [each["time"] for each in later] == [5000, 10000]
-    assert later[0]["home_squares"] != movement.about["home_squares"]
+    assert later[0]["home_squares"] != movement.metadata["home_squares"]
     assert movement.tracks.legs().speed.max() <= 6.000001
     squares = goal_squares(movement)
     home = home_squares(later[0])
@@ -273,4 +273,4 @@ def test_a_reconfiguration_may_leave_who_knows_whom() -> None:
 
 def test_more_hosts_by_the_shortcut() -> None:
     contacts = make_world("community", 1, hosts=300, caves=30, side=6900, squares=34, detection="caves", duration=600)
-    assert contacts.about["communities"] == [host % 30 for host in range(300)]
+    assert contacts.metadata["communities"] == [host % 30 for host in range(300)]

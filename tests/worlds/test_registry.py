@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name: str) -
 @pytest.mark.parametrize("name", SMALL)
 def test_the_table_tells_how_it_was_made(name: str) -> None:
     contacts = make_world(name, 3, **SMALL[name])
-    about = json.loads(json.dumps(contacts.about))
+    about = json.loads(json.dumps(contacts.metadata))
     assert (about["world"], about["seed"]) == (name, 3)
     again = make_world(about["world"], about["seed"], **about["parameters"])
     assert again.fingerprint == contacts.fingerprint
@@ -61,7 +61,7 @@ def test_a_contact_is_a_matter_of_distance(name: str) -> None:
     movement = make_movement(name, 2, **SMALL[name])
     contacts, radius = (
         movement.contacts(),
-        make_movement(name, 2, **SMALL[name]).about["parameters"]["radio_range"],
+        make_movement(name, 2, **SMALL[name]).metadata["parameters"]["radio_range"],
     )
     for a, b, start, end in zip(contacts.a, contacts.b, contacts.start, contacts.end, strict=True):
         inside = movement.positions(np.linspace(start, end, 5))

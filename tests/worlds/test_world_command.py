@@ -51,8 +51,8 @@ def test_contacts_and_movement_are_written(tmp_path: Path) -> None:
     run("slaw", *QUICK, "-o", str(table), "--positions", str(walk), "--format", "one", "--step", "10")
     written = read_contacts(table)
     assert written.fingerprint == make_world("slaw", 1, nodes=10, duration=100).fingerprint
-    assert written.about["seed"] == 1
-    assert written.about["measured_hurst"] == pytest.approx(0.75, abs=0.03)
+    assert written.metadata["seed"] == 1
+    assert written.metadata["measured_hurst"] == pytest.approx(0.75, abs=0.03)
     assert len(walk.read_text().splitlines()) == 1 + 11 * 10
 
 

@@ -243,5 +243,5 @@ def _write(path: Path, report: dict[str, Any]) -> None:
 
     from hunet.model.files import file_in_place
 
-    with file_in_place(path) as place:
-        place.write_bytes(msgspec.json.encode(report))
+    with file_in_place(path) as partial:
+        partial.write_bytes(msgspec.json.encode(report))

@@ -288,14 +288,14 @@ def publish(
         raise ConfigurationError("write TOPIC and TEXT, TOPIC --file FILE, or --group NAME and TEXT")
     _refuse_invitation(group)
     life = duration("--ttl", ttl)
-    about: dict[str, Any] = {"topic": topic, "group": group, "ttl": life, "receipts": receipts, "text": text}
+    fields: dict[str, Any] = {"topic": topic, "group": group, "ttl": life, "receipts": receipts, "text": text}
     if file is not None:
         try:
-            about["base64"] = b64encode(file.read_bytes()).decode()
+            fields["base64"] = b64encode(file.read_bytes()).decode()
         except OSError as error:
             raise InputError(file, f"cannot be read: {error.strerror}") from None
-        about["content_type"] = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    sent = running(folder).ask("POST", "publications", **about)
+        fields["content_type"] = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    sent = running(folder).ask("POST", "publications", **fields)
     answer(sent, as_json, sent["id"])
 
 
@@ -372,7 +372,7 @@ def status(
         return
     found = node_here.ask("GET", "status")
     rows = {key: value for key, value in found.items() if key not in ("radios", "counters")}
-    rows |= {f"{radio} {key}": value for radio, about in found["radios"].items() for key, value in about.items()}
+    rows |= {f"{radio} {key}": value for radio, figures in found["radios"].items() for key, value in figures.items()}
     rows |= found["counters"]
     rows["subscriptions"] = visible(", ".join(found["subscriptions"])) or "none"
     rows["role"] = found["role"] or "none"

@@ -59,10 +59,10 @@ def wipe(
     """Destroy a node: end it if it runs, then overwrite and remove its key, its messages and everything else."""
     from hunet.node import backup as room
 
-    place = folder.expanduser()
+    path = folder.expanduser()
     if not yes:
-        typer.confirm(f"Destroy the node in {place}, its key and all its messages?", abort=True)
-    typer.echo(f"{room.wipe(place)} files destroyed")
+        typer.confirm(f"Destroy the node in {path}, its key and all its messages?", abort=True)
+    typer.echo(f"{room.wipe(path)} files destroyed")
 
 
 def passphrase(file: Path | None) -> str | None:

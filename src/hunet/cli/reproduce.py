@@ -125,8 +125,8 @@ def _judge(one: System, results: Path, docs: Path | None, keep: bool) -> None:
             typer.echo(f"{one.name}: {evaluation.keep(studies)} rows kept in {evaluation.folder}")
         parts.append(f"## Comparisons\n\n{evaluation.comparisons(studies)}")
         origins = f", {evaluation.origins(studies)}"
-    with file_in_place(results / "claims.md") as place:
-        place.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    with file_in_place(results / "claims.md") as partial:
+        partial.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     typer.echo(f"{one.name}: claims judged in {results / 'claims.md'}{origins}")
     page = docs / "systems" / f"{one.name}.md" if docs else None
     if docs and page and page.exists():

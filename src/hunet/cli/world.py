@@ -178,7 +178,7 @@ def _print_summary(contacts: Contacts) -> None:
 
     found = contact_statistics(contacts)
     typer.echo(
-        f"{contacts.about['world']}, seed {contacts.about['seed']}: {len(contacts.names)} nodes, "
+        f"{contacts.metadata['world']}, seed {contacts.metadata['seed']}: {len(contacts.names)} nodes, "
         f"{found.contacts:,} contacts in {contacts.span[1]:,.0f} s, mean degree {found.mean_degree:.2f}"
     )
 

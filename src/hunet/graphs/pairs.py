@@ -42,10 +42,10 @@ def pairs_of(contacts: Contacts, shortest: float = 0.0) -> Pairs:
     [[[0, 1], [1, 2]], [15.0, 1.0], [2, 1]]
     """
     many = len(contacts.names)
-    keys, place = np.unique(contacts.a.astype(np.int64) * many + contacts.b, return_inverse=True)
+    keys, pair_of = np.unique(contacts.a.astype(np.int64) * many + contacts.b, return_inverse=True)
     length = np.maximum(contacts.end - contacts.start, shortest)
-    seconds = np.bincount(place, length, minlength=len(keys)).astype(np.float64)
-    return Pairs(np.stack([keys // many, keys % many], axis=1), seconds, np.bincount(place, minlength=len(keys)))
+    seconds = np.bincount(pair_of, length, minlength=len(keys)).astype(np.float64)
+    return Pairs(np.stack([keys // many, keys % many], axis=1), seconds, np.bincount(pair_of, minlength=len(keys)))
 
 
 def inter_contact_times(contacts: Contacts) -> Floats:

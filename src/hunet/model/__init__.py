@@ -37,7 +37,7 @@ from hunet.model.messages import (
     set_of,
     without,
 )
-from hunet.model.parameters import Parameter, Parameters, about, describe, from_mapping
+from hunet.model.parameters import Parameter, Parameters, describe, doc, from_mapping
 from hunet.model.workload import Publication, Subscription, Workload
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ __all__ = [
     "Subscription",
     "Topic",
     "Workload",
-    "about",
     "canonical_interest",
     "canonical_topic",
     "content_of",
     "describe",
     "did_you_mean",
+    "doc",
     "from_mapping",
     "interest_of",
     "matches",

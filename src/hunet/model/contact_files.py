@@ -63,13 +63,13 @@ def write_contacts(contacts: Contacts, path: Path | str) -> None:
     packed = bool(suffixes) and suffixes[-1] == ".gz"
     kind = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
     if kind == ".parquet" and not packed:
-        with file_in_place(path) as place:
-            _write_parquet(contacts, place)
+        with file_in_place(path) as partial:
+            _write_parquet(contacts, partial)
         return
     lines = {".csv": _csv_lines, ".one": _one_lines}.get(kind)
     if lines is None:
         raise ConfigurationError(f"{path}: name it .parquet, .csv or .one (or .csv.gz, .one.gz) to say its format")
-    with file_in_place(path) as place, place.open("wb") as raw:
+    with file_in_place(path) as partial, partial.open("wb") as raw:
         # No file name and no time in the gzip header: the same contacts give the same bytes.
         file = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if packed else raw
         with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
@@ -128,7 +128,7 @@ def _read_csv(path: Path, text: str, header: list[str], delimiter: str) -> Conta
 def _explain_csv(path: Path, text: str, header: list[str], delimiter: str, error: Exception) -> NoReturn:
     """Something is wrong in the file: go through it line by line, and say where and what."""
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-    place = [header.index(name) for name in _COLUMNS]
+    columns = [header.index(name) for name in _COLUMNS]
     number = -1
     for values in rows:
         if not any(values):
@@ -146,7 +146,7 @@ def _explain_csv(path: Path, text: str, header: list[str], delimiter: str, error
             except ValueError:
                 raise InputError(path, f"'{name}' must be a number, not '{value}'", rows.line_num) from None
         if isinstance(error, BadRecordError) and error.row == number - 1:
-            written = ", ".join(values[i] for i in place)
+            written = ", ".join(values[i] for i in columns)
             raise InputError(path, f"{error.problem} ({written}): {_REMEDY}", rows.line_num)
     raise InputError(path, f"cannot be read as CSV: {error}")
 
@@ -269,7 +269,7 @@ def _read_parquet(path: Path) -> Contacts:
 
 
 def contacts_from_arrow(table: pa.Table, **description: Any) -> Contacts:
-    """A contact table from Arrow's columns a, b, start, end; ``said`` may have nodes, span, origin and about."""
+    """A contact table from Arrow's columns a, b, start, end; ``description`` may have nodes, span, origin and about."""
     import pyarrow as pa
 
     names = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
@@ -278,7 +278,7 @@ def contacts_from_arrow(table: pa.Table, **description: Any) -> Contacts:
         column = table.column(name)
         known = names if name in "ab" else (pa.float64(),)
         columns.append(column if column.type in known else column.cast(known[0]))  # a cast takes half a second to load
-    return _from_columns(*columns, **description)
+    return _from_columns(*columns, metadata=description.pop("about", None), **description)
 
 
 def _read_parts(path: Path, trace: dict[str, Any] | None) -> pa.Table:
@@ -328,7 +328,7 @@ def _write_parquet(contacts: Contacts, path: Path) -> None:
         "nodes": list(contacts.names),
         "span": list(contacts.span),
         "origin": contacts.origin,
-        "about": contacts.about,
+        "about": contacts.metadata,
     }
     table = pa.table(
         {
@@ -350,7 +350,7 @@ def _from_columns(
     nodes: Iterable[str] = (),
     span: list[float] | None = None,
     origin: float | None = None,
-    about: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
 ) -> Contacts:
     """Arrow columns to a table; nodes are numbered in the natural order of their names."""
     for column, name in ((a, "a"), (b, "b"), (start, "start"), (end, "end")):
@@ -361,10 +361,12 @@ def _from_columns(
     coded = [[_codes(chunk) for chunk in column.chunks] for column in (a, b)]
     present = {name for chunks in coded for _, names in chunks for name in names}
     names = sorted({*present, *nodes}, key=natural_order)
-    place = {name: number for number, name in enumerate(names)}
+    number_of = {name: number for number, name in enumerate(names)}
 
     def number(chunks: list[tuple[NDArray[np.int32], list[str]]]) -> NDArray[np.int32]:
-        parts = [np.array([place[name] for name in names], np.int32)[codes] for codes, names in chunks if len(codes)]
+        parts = [
+            np.array([number_of[name] for name in names], np.int32)[codes] for codes, names in chunks if len(codes)
+        ]
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
     return Contacts.from_arrays(
@@ -375,7 +377,7 @@ def _from_columns(
         _floats(end),
         span=(span[0], span[1]) if span else None,
         origin=origin,
-        about=about,
+        metadata=metadata,
     )
 
 

@@ -58,7 +58,7 @@ class Contacts:
     """First and last second that was observed; at least from the first start to the last end."""
     origin: float | None = None
     """Unix time of second 0, where it is known."""
-    about: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     """Whatever else is known: the world and its seed, communities, the file it came from. JSON values."""
 
     @classmethod
@@ -72,7 +72,7 @@ class Contacts:
         *,
         span: tuple[float, float] | None = None,
         origin: float | None = None,
-        about: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> Contacts:
         """Check, orient, sort and join; ``a`` and ``b`` index ``names``."""
         one, two = np.asarray(a, np.int32), np.asarray(b, np.int32)
@@ -85,11 +85,11 @@ class Contacts:
         observed = (float(begin[0]), float(finish.max())) if len(begin) else (0.0, 0.0)
         if span is not None:
             observed = (min(span[0], observed[0]), max(span[1], observed[1])) if len(begin) else span
-        return cls(tuple(names), low, high, begin, finish, observed, origin, about or {})
+        return cls(tuple(names), low, high, begin, finish, observed, origin, metadata or {})
 
     @classmethod
     def from_records(
-        cls, records: Iterable[tuple[str, str, float, float]], *, about: dict[str, Any] | None = None
+        cls, records: Iterable[tuple[str, str, float, float]], *, metadata: dict[str, Any] | None = None
     ) -> Contacts:
         """From (name, name, start, end) rows."""
         rows = list(records)
@@ -101,7 +101,7 @@ class Contacts:
             [number[row[1]] for row in rows],
             [row[2] for row in rows],
             [row[3] for row in rows],
-            about=about,
+            metadata=metadata,
         )
 
     @classmethod
@@ -127,7 +127,7 @@ class Contacts:
             begin, finish = begin - origin, finish - origin
         one, two = (frame[column].astype(str).to_numpy() for column in (a, b))
         names = sorted({*one, *two}, key=natural_order)
-        number = {name: place for place, name in enumerate(names)}
+        number = {name: index for index, name in enumerate(names)}
         low, high = ([number[name] for name in column] for column in (one, two))
         return cls.from_arrays(names, low, high, begin, finish, origin=origin)
 
@@ -171,7 +171,7 @@ class Contacts:
             np.minimum(self.end[inside], end),
             span=(max(begin, self.span[0]), min(end, self.span[1])),
             origin=self.origin,
-            about=self.about,
+            metadata=self.metadata,
         )
 
     def busiest(self, many: int) -> Contacts:
@@ -194,7 +194,7 @@ class Contacts:
             self.end[inside],
             span=self.span,
             origin=self.origin,
-            about=self.about,
+            metadata=self.metadata,
         )
 
     @property
@@ -290,10 +290,10 @@ def _joined(
     # The latest end so far within the pair: a segmented running maximum by doubling strides.
     latest = end.copy()
     first_of_pair = np.maximum.accumulate(np.where(same_pair, 0, np.arange(len(a))))
-    place = np.arange(len(a)) - first_of_pair
+    rank = np.arange(len(a)) - first_of_pair
     stride = 1
-    while stride <= place.max():
-        reach = np.nonzero(place >= stride)[0]
+    while stride <= rank.max():
+        reach = np.nonzero(rank >= stride)[0]
         latest[reach] = np.maximum(latest[reach], latest[reach - stride])
         stride *= 2
     opens = ~same_pair

@@ -113,8 +113,8 @@ def write_toml(path: Path, content: dict[str, Any]) -> None:
             tables += [f"[[{_toml_key(key)}]]\n" + _toml_lines(each) for each in value]
         else:
             plain.append(f"{_toml_key(key)} = {_toml_value(value)}\n")
-    with file_in_place(path) as place:
-        place.write_text("\n".join(["".join(plain), *tables]) if plain else "\n".join(tables), encoding="utf-8")
+    with file_in_place(path) as partial:
+        partial.write_text("\n".join(["".join(plain), *tables]) if plain else "\n".join(tables), encoding="utf-8")
 
 
 def _toml_lines(table: dict[str, Any]) -> str:

@@ -126,7 +126,7 @@ def tags_of(topic: str) -> tuple[str, ...]:
 class _Token(NamedTuple):
     kind: str
     text: str
-    place: int
+    position: int
 
 
 class _Reader:
@@ -143,8 +143,8 @@ class _Reader:
         if len(text) > LONGEST:
             self.fail(f"it has {len(text)} characters, and at most {LONGEST} are allowed", LONGEST)
 
-    def fail(self, problem: str, place: int | None = None) -> NoReturn:
-        where = self._next.place if place is None else place
+    def fail(self, problem: str, position: int | None = None) -> NoReturn:
+        where = self._next.position if position is None else position
         text = self._text if len(self._text) <= 60 else f"{self._text[:60]}..."
         raise ConfigurationError(f"{self._what} '{text}', character {where + 1}: {problem}")
 
@@ -183,7 +183,7 @@ class _Reader:
         tags: dict[str, None] = {}
         attributes: dict[str, Value] = {}
         while self._next.kind != "end":
-            place = self._next.place
+            position = self._next.position
             if self._next.kind == "mark":
                 self.fail(f"'{self._next.text}' has to stand in quotation marks, or between a name and its value")
             self._count()
@@ -193,7 +193,7 @@ class _Reader:
                 continue
             self._take()
             if name in attributes:
-                self.fail(f"'{name}' has a value already", place)
+                self.fail(f"'{name}' has a value already", position)
             attributes[name] = self._a_value()
         return Content(tuple(tags), tuple(sorted(attributes.items())))
 
@@ -201,7 +201,7 @@ class _Reader:
         token = self._take()
         name = _unquoted(token.text) if token.kind == "text" else token.text
         if not name:
-            self.fail("a name is empty", token.place)
+            self.fail("a name is empty", token.position)
         return name
 
     def _a_value(self) -> Value:
@@ -215,9 +215,9 @@ class _Reader:
         if not _NUMBER.fullmatch(text):
             if as_text:
                 return text
-            self.fail(f"'{text}' is not a number", token.place + offset)
+            self.fail(f"'{text}' is not a number", token.position + offset)
         if not isfinite(float(text)):
-            self.fail(f"'{text}' is too large a number", token.place + offset)
+            self.fail(f"'{text}' is too large a number", token.position + offset)
         return float(text) + 0.0  # no negative zero
 
     # An interest
@@ -226,14 +226,14 @@ class _Reader:
         if any(token.text == "^" and token.kind == "mark" for token in self._tokens):
             terms: dict[str, tuple[Condition, float]] = {}
             while self._next.kind != "end":
-                place = self._next.place
+                position = self._next.position
                 if self._is("and", "or", "not"):
                     self.fail(
                         f"terms with weights stand side by side: put what '{self._next.text}' joins in parentheses"
                     )
                 condition = self._primary(0)
                 if condition.text in terms:
-                    self.fail(f"'{condition.text}' has a weight already", place)
+                    self.fail(f"'{condition.text}' has a weight already", position)
                 terms[condition.text] = condition, self._weight()
             return Interest(tuple([terms[text] for text in sorted(terms)]))
         condition = self._any(0)
@@ -247,10 +247,10 @@ class _Reader:
         self._take()
         token = self._take()
         if token.kind == "end":
-            self.fail("a weight is missing", token.place)
+            self.fail("a weight is missing", token.position)
         weight = float(token.text) if token.kind == "word" and _NUMBER.fullmatch(token.text) else 0.0
         if not 0 < weight <= 1:
-            self.fail(f"'{token.text}' is not a weight: TERM^WEIGHT has one above 0, and at most 1", token.place)
+            self.fail(f"'{token.text}' is not a weight: TERM^WEIGHT has one above 0, and at most 1", token.position)
         return weight
 
     def _any(self, depth: int) -> Condition:
@@ -261,7 +261,7 @@ class _Reader:
         return _joined(Either, found)
 
     def _all(self, depth: int) -> Condition:
-        place, found = self._next.place, [self._unary(depth)]
+        position, found = self._next.position, [self._unary(depth)]
         while self._is("and", "not", "(") or (self._next.kind in ("word", "text") and not self._is(*KEYWORDS)):
             if self._is("and"):
                 self._take()
@@ -273,7 +273,7 @@ class _Reader:
                 known = intervals.get(each.attribute)
                 interval = intervals[each.attribute] = each.both(known) if known else each
                 if interval.empty:
-                    self.fail(f"no number is what '{each.attribute}' has to be", place)
+                    self.fail(f"no number is what '{each.attribute}' has to be", position)
             else:
                 others.append(each)
         return _joined(All, [*others, *intervals.values()])
@@ -327,17 +327,17 @@ class _Reader:
         assert not isinstance(low, str)
         assert not isinstance(high, str)
         if low > high:
-            self.fail("the smaller end of a range comes first", token.place)
+            self.fail("the smaller end of a range comes first", token.position)
         return Within(name, low, high)
 
     def _comparison(self, name: str) -> Condition:
-        how, place = self._take().text, self._next.place
+        how, position = self._take().text, self._next.position
         value = self._a_value()
         if how in ("=", "!="):
             equal = Is(name, value) if isinstance(value, str) else Within(name, value, value)
             return equal if how == "=" else Not(equal)
         if isinstance(value, str):
-            self.fail(f"'{how}' compares numbers, and this is none", place)
+            self.fail(f"'{how}' compares numbers, and this is none", position)
         if how.startswith("<"):
             return Within(name, high=value, below=how == "<")
         return Within(name, low=value, above=how == ">")

@@ -33,8 +33,8 @@ def keys_of(topic: str) -> tuple[str, ...]:
         if isinstance(value, str):
             keys.append(f"={name} {value}")
         elif -_END <= value < _END:
-            place = floor(value)
-            keys += [f"={name} {level} {place >> level}" for level in range(_LEVELS)]
+            unit = floor(value)
+            keys += [f"={name} {level} {unit >> level}" for level in range(_LEVELS)]
         else:
             keys.append(f"={name} {'low' if value < 0 else 'high'}")
     return tuple(keys)
@@ -92,7 +92,7 @@ def _intervals(within: Within) -> set[str]:
     coarsest = 0
     while len(found := _dyadic(first >> coarsest << coarsest, last | (1 << coarsest) - 1)) > MOST_KEYS:
         coarsest += 1
-    return keys | {f"={name} {level} {place}" for level, place in found}
+    return keys | {f"={name} {level} {unit}" for level, unit in found}
 
 
 def _dyadic(first: int, last: int) -> list[tuple[int, int]]:

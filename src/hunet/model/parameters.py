@@ -4,7 +4,7 @@ A set of parameters is a frozen record; each field carries its help, its paper's
 command line, the error messages and the documentation all come from one place:
 
 >>> class Cats(Parameters, frozen=True):
-...     lives: Annotated[int, about("how often it may fall", symbol="λ", ge=1)] = 9
+...     lives: Annotated[int, doc("how often it may fall", symbol="λ", ge=1)] = 9
 >>> from_mapping(Cats, {"lives": "7"})
 Cats(lives=7)
 >>> from_mapping(Cats, {"live": 7})
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A set of parameters; every field has a default, so that no parameter must be given.
 
-    A number that may be absent is written ``Annotated[float, about(...)] | None``: bounds go with the number.
+    A number that may be absent is written ``Annotated[float, doc(...)] | None``: bounds go with the number.
 
     Checks that concern several fields together go into ``__post_init__`` and raise ``ValueError``.
     """
@@ -51,7 +51,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 P = TypeVar("P", bound=Parameters)
 
 
-def about(
+def doc(
     help_: str,
     *,
     symbol: str = "",
@@ -114,7 +114,7 @@ def path_fields(record: type[Parameters]) -> list[str]:
     """The fields that name files or folders.
 
     >>> class Nets(Parameters, frozen=True):
-    ...     edges: Annotated[str, about("a file of edges", path=True)] = "edges.csv"
+    ...     edges: Annotated[str, doc("a file of edges", path=True)] = "edges.csv"
     ...     nodes: int = 3
     >>> path_fields(Nets)
     ['edges']

@@ -60,7 +60,7 @@ class Workload:
 
     publications: tuple[Publication, ...]
     subscriptions: tuple[Subscription, ...]
-    about: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     """How it was made: generator, parameters and seed, or files."""
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Workload:
         cls,
         publications: list[Publication],
         subscriptions: list[Subscription],
-        about: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> Workload:
         """Sort, check and join: overlapping or touching subscriptions of one node to one interest are one."""
         publications = [_with(given, canonical_topic(given.topic)) for given in publications]
@@ -94,7 +94,7 @@ class Workload:
                 row.append(subscription)
         joined = [subscription for row in wanted.values() for subscription in row]
         ordered = sorted(publications, key=lambda p: (p.time, p.id))
-        return cls(tuple(ordered), tuple(sorted(joined)), about or {})
+        return cls(tuple(ordered), tuple(sorted(joined)), metadata or {})
 
     @property
     def fingerprint(self) -> str:

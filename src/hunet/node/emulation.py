@@ -256,7 +256,8 @@ class _Conductor:
         ours = {answer.result(): name for name, answer in self._published.items()}
         events = [Logged(*event) for device in self._devices for event in await device.ask("events")]
         events = [
-            event._replace(about=ours[event.about]) if event.what == "publish" else event for event in sorted(events)
+            event._replace(argument=ours[event.argument]) if event.what == "publish" else event
+            for event in sorted(events)
         ]
         deliveries = [each for device in self._devices for each in device.deliveries]
         first: dict[tuple[str, int], Delivered] = {}

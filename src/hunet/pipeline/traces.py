@@ -141,5 +141,5 @@ def read_trace(location: str | Path, spark: SparkSession | None = None) -> Conta
             raise InputError(location, "holds no trace: import a log with 'hunet trace import LOG -o URI'")
         rows = read_rows(spark, location, description).toArrow()
         nodes = read_nodes(spark, location, description).toArrow().column("node").to_pylist()
-    about = {key: description[key] for key in ("span", "origin", "about")}
-    return contacts_from_arrow(rows, nodes=nodes, **about)
+    facts = {key: description[key] for key in ("span", "origin", "about")}
+    return contacts_from_arrow(rows, nodes=nodes, **facts)

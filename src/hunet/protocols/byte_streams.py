@@ -118,11 +118,11 @@ class Reader:
     def number(self) -> int:
         """Up to 64 bits; only the shortest way to write them is accepted."""
         found = 0
-        for place in range(_LONGEST_NUMBER):
+        for index in range(_LONGEST_NUMBER):
             byte = self.take(1)[0]
-            found |= (byte & 127) << 7 * place
+            found |= (byte & 127) << 7 * index
             if byte < 128:
-                if place and not byte:
+                if index and not byte:
                     break
                 return found
         raise PeerError("a packet with a number that no device writes")
@@ -150,8 +150,8 @@ class Reader:
         places, found = int.from_bytes(self.take(width), "little"), 0
         if places >> len(numbers):
             raise PeerError("a packet with a set of what it does not name")
-        for place in members(places):
-            number = numbers[place]
+        for index in members(places):
+            number = numbers[index]
             if number is not None:
                 found |= 1 << number
         return found

@@ -20,7 +20,7 @@ from hunet.model import (
     Node,
     Parameters,
     Topic,
-    about,
+    doc,
     matches,
     members,
     without,
@@ -44,15 +44,15 @@ _STRIDE = 256
 class BufferParameters(Parameters, frozen=True):
     """How much a device can carry."""
 
-    buffer: Annotated[int, about("messages that a device can hold; none is unlimited", unit="messages")] | None = None
+    buffer: Annotated[int, doc("messages that a device can hold; none is unlimited", unit="messages")] | None = None
     max_hops: (
         Annotated[
             int,
-            about("a copy that has come this far is not stored any more; none is no limit", unit="hops", ge=1),
+            doc("a copy that has come this far is not stored any more; none is no limit", unit="hops", ge=1),
         ]
         | None
     ) = None
-    evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
+    evict: Annotated[Eviction, doc("which message goes when the buffer is full")] = "oldest"
 
 
 class Carrier(Protocol):

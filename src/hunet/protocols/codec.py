@@ -65,8 +65,8 @@ def decode(plain: Mapping[str, Any], messages: Catalogue, numbers: Mapping[str, 
     """The packet that :func:`encode` made plain."""
 
     def listed(ids: Any) -> Iterator[tuple[int, int]]:
-        for place, each in enumerate(ids):
-            yield messages.by_id(each).number, place
+        for index, each in enumerate(ids):
+            yield messages.by_id(each).number, index
 
     read: dict[str, Callable[[Any], Any]] = {
         "messages": lambda value: _together(number for number, _ in listed(value)),
@@ -103,7 +103,7 @@ def _together(numbers: Iterable[int]) -> int:
 def _in_order(values: Any, listed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """What stands per message, in the order of the reader's numbers: highest first."""
     checked = msgspec.convert(values, tuple[Annotated[int, msgspec.Meta(ge=0, le=MOST_HOPS)], ...])
-    return tuple(checked[place] for _, place in sorted(listed, reverse=True))
+    return tuple(checked[index] for _, index in sorted(listed, reverse=True))
 
 
 @cache

@@ -219,10 +219,10 @@ class _Node(Form):
         to.data += to.nodes[value].to_bytes(to.widths.node, "big")
 
     def read(self, source: Reader) -> int:
-        place = int.from_bytes(source.take(source.widths.node))
-        if place >= len(source.nodes):
+        index = int.from_bytes(source.take(source.widths.node))
+        if index >= len(source.nodes):
             raise PeerError("a packet with a device that it does not name")
-        return source.nodes[place]
+        return source.nodes[index]
 
     def named(self, value: int) -> tuple[NodeSet, MessageSet]:
         return 1 << value, 0
@@ -482,7 +482,7 @@ def _all_named(values: Iterable[tuple[Form, Any]]) -> tuple[NodeSet, MessageSet]
 
 
 def _choice(source: Reader, many: int) -> int:
-    place = source.take(1)[0]
-    if place >= many:
+    index = source.take(1)[0]
+    if index >= many:
         raise PeerError("a packet with a choice that there is not")
-    return place
+    return index

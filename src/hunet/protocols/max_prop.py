@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from hunet.model import MessageSet, Node, Parameters, PeerError, about, members, without
+from hunet.model import MessageSet, Node, Parameters, PeerError, doc, members, without
 from hunet.protocols.buffer import Buffer
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.capabilities import Experiment
@@ -50,12 +50,12 @@ class MaxPropParameters(RouterParameters, frozen=True):
     buffer_bytes: (
         Annotated[
             int,
-            about("size of the buffer, for the threshold of hops; none: the device's", symbol="b", unit="bytes"),
+            doc("size of the buffer, for the threshold of hops; none: the device's", symbol="b", unit="bytes"),
         ]
         | None
     ) = None
     acknowledged: Annotated[
-        Literal["keep", "delete"], about("what becomes of copies that all known subscribers have acknowledged")
+        Literal["keep", "delete"], doc("what becomes of copies that all known subscribers have acknowledged")
     ] = "keep"
 
 
@@ -193,13 +193,13 @@ class MaxProp(DestinationRouter):
                 cheapest[number] = min(cheapest[number], cost)
         served = without(wanted, missing_somewhere)
 
-        def place(number: int) -> tuple[int, float, float, int]:
+        def rank(number: int) -> tuple[int, float, float, int]:
             young = self.hops[number] < threshold
             group = 2 if served >> number & 1 else 0 if young else 1
             value = float(self.hops[number]) if group == 0 else cheapest[number]
             return group, value, -self.driver.messages[number].created, -number
 
-        return sorted(cheapest, key=place)
+        return sorted(cheapest, key=rank)
 
     def served(self, messages: MessageSet) -> MessageSet:
         """Of these messages, those that somebody is known to want, and that all of those have acknowledged."""

@@ -50,7 +50,7 @@ def to_bytes(
     else:
         named = sorted([(message_id(number), number) for number in members(messages & ~unsaid)])
         message_ids, order = [each for each, _ in named], [number for _, number in named]
-    to = Writer({node: place for place, (_, node) in enumerate(node_ids)}, {n: place for place, n in enumerate(order)})
+    to = Writer({node: index for index, (_, node) in enumerate(node_ids)}, {n: index for index, n in enumerate(order)})
     to.data += _tag(type(packet))
     for ids, there in (([each for each, _ in node_ids], layout.names_nodes), (message_ids, layout.lists_messages)):
         if there:

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, PeerError, about
+from hunet.model import Message, MessageSet, Node, Parameters, PeerError, doc
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.capabilities import Demand
 from hunet.protocols.contract import Control, Driver, Packet
@@ -50,34 +50,34 @@ class AnyProphetParameters(RouterParameters, frozen=True):
     """What both versions have."""
 
     renew: Annotated[
-        bool, about("whether neighbours hear of what other meetings changed, as The ONE's hosts know it at any time")
+        bool, doc("whether neighbours hear of what other meetings changed, as The ONE's hosts know it at any time")
     ] = False
 
 
 class ProphetParameters(AnyProphetParameters, frozen=True):
     """PRoPHET's parameters."""
 
-    p_init: Annotated[float, about("what a meeting adds", symbol="P_init", source="section 3.1", gt=0, le=1)] = 0.75
-    beta: Annotated[float, about("weight of what others know", symbol="β", source="section 3.1", ge=0, le=1)] = 0.25
-    gamma: Annotated[
-        float, about("what is left after a unit of time", symbol="γ", source="section 3.1", gt=0, le=1)
-    ] = 0.98
-    time_unit: Annotated[float, about("the unit of time of gamma", unit="s", source="The ONE", gt=0)] = 30.0
+    p_init: Annotated[float, doc("what a meeting adds", symbol="P_init", source="section 3.1", gt=0, le=1)] = 0.75
+    beta: Annotated[float, doc("weight of what others know", symbol="β", source="section 3.1", ge=0, le=1)] = 0.25
+    gamma: Annotated[float, doc("what is left after a unit of time", symbol="γ", source="section 3.1", gt=0, le=1)] = (
+        0.98
+    )
+    time_unit: Annotated[float, doc("the unit of time of gamma", unit="s", source="The ONE", gt=0)] = 30.0
 
 
 class Prophet2Parameters(AnyProphetParameters, frozen=True):
     """PRoPHETv2's parameters, as RFC 6693 has them."""
 
-    p_first: Annotated[float, about("after a first meeting", symbol="P_encounter_first", ge=0, le=1)] = 0.5
-    p_max: Annotated[float, about("the most that a meeting adds", symbol="P_encounter_max", ge=0, le=1)] = 0.7
-    p_threshold: Annotated[float, about("what is less is forgotten", symbol="P_first_threshold", ge=0, le=1)] = 0.1
+    p_first: Annotated[float, doc("after a first meeting", symbol="P_encounter_first", ge=0, le=1)] = 0.5
+    p_max: Annotated[float, doc("the most that a meeting adds", symbol="P_encounter_max", ge=0, le=1)] = 0.7
+    p_threshold: Annotated[float, doc("what is less is forgotten", symbol="P_first_threshold", ge=0, le=1)] = 0.1
     typical_interval: Annotated[
-        float, about("typical time between two meetings of a pair", symbol="I_typ", unit="s", source="ours", gt=0)
+        float, doc("typical time between two meetings of a pair", symbol="I_typ", unit="s", source="ours", gt=0)
     ] = 1800.0
-    delta: Annotated[float, about("what is missing to certainty at most", symbol="δ", ge=0, lt=1)] = 0.01
-    beta: Annotated[float, about("weight of what others know", symbol="β", ge=0, le=1)] = 0.9
-    gamma: Annotated[float, about("what is left after a unit of time", symbol="γ", gt=0, le=1)] = 0.999
-    time_unit: Annotated[float, about("the unit of time of gamma", unit="s", source="ours", gt=0)] = 30.0
+    delta: Annotated[float, doc("what is missing to certainty at most", symbol="δ", ge=0, lt=1)] = 0.01
+    beta: Annotated[float, doc("weight of what others know", symbol="β", ge=0, le=1)] = 0.9
+    gamma: Annotated[float, doc("what is left after a unit of time", symbol="γ", gt=0, le=1)] = 0.999
+    time_unit: Annotated[float, doc("the unit of time of gamma", unit="s", source="ours", gt=0)] = 30.0
 
 
 class Predictabilities(Control, frozen=True, gc=False):

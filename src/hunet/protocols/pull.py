@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from hunet.model import MessageSet, Node, Parameters, about
+from hunet.model import MessageSet, Node, Parameters, doc
 from hunet.protocols.contract import Data
 from hunet.protocols.router import QueueParameters, QueueRouter
 
@@ -22,7 +22,7 @@ from hunet.protocols.router import QueueParameters, QueueRouter
 class PullParameters(QueueParameters, frozen=True):
     """PULL's parameters."""
 
-    from_anyone: Annotated[bool, about("whether receivers pass on what they wanted themselves")] = False
+    from_anyone: Annotated[bool, doc("whether receivers pass on what they wanted themselves")] = False
 
 
 class Pull(QueueRouter):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, about, members, without
+from hunet.model import ConfigurationError, MessageSet, Node, NodeSet, Parameters, Topic, doc, members, without
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, number_size, texts_size, widths
 from hunet.protocols.capabilities import Experiment
 from hunet.protocols.carrier import BufferParameters, Carrier, Interests
@@ -28,10 +28,10 @@ class RouterParameters(BufferParameters, frozen=True):
 
     again: Annotated[
         Literal["never", "next-contact", "at-once"],
-        about("when a copy that was dropped for lack of room may come again; The ONE: at-once (on limited links)"),
+        doc("when a copy that was dropped for lack of room may come again; The ONE: at-once (on limited links)"),
     ] = "never"
     subscribers_carry: Annotated[
-        bool, about("whether a subscriber passes on what it wanted itself; The ONE's receivers do not")
+        bool, doc("whether a subscriber passes on what it wanted itself; The ONE's receivers do not")
     ] = True
 
 
@@ -106,7 +106,7 @@ class QueueParameters(RouterParameters, frozen=True):
 
     order: Annotated[
         Literal["newest", "random"],
-        about("what goes first on a slow link; random, as in The ONE: what the neighbour wants, then any"),
+        doc("what goes first on a slow link; random, as in The ONE: what the neighbour wants, then any"),
     ] = "newest"
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from hunet.model import Message, MessageSet, Node, Parameters, about, members, without
+from hunet.model import Message, MessageSet, Node, Parameters, doc, members, without
 from hunet.protocols.carrier import Carried
 from hunet.protocols.contract import Data, Driver, Packet
 from hunet.protocols.router import QueueParameters, QueueRouter
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class SprayAndWaitParameters(QueueParameters, frozen=True):
     """Spray and Wait's parameters."""
 
-    copies: Annotated[int, about("tokens of a new message: carriers it may have", symbol="L", ge=1)] = 8
-    deliveries_cost: Annotated[bool, about("whether a delivery takes half of the tokens, as in The ONE")] = False
+    copies: Annotated[int, doc("tokens of a new message: carriers it may have", symbol="L", ge=1)] = 8
+    deliveries_cost: Annotated[bool, doc("whether a delivery takes half of the tokens, as in The ONE")] = False
 
 
 class Spray(Carried, frozen=True, gc=False):

@@ -45,7 +45,7 @@ class Logged(NamedTuple):
     """The event: one of ``EVENTS``."""
     peer: int
     """-1 where there is none."""
-    about: Any
+    argument: Any
     """The session of a ``link_up``; the kind of a packet; the room of a ``poll``; the topic, the id, the tag."""
 
 

@@ -53,7 +53,7 @@ def advice_text(advice: Advice, cost: str) -> list[str]:
 def shown(advice: Advice) -> list[Candidate]:
     """The candidates that are worth a line: the first few, and all near misses."""
     near = [each.name for each in advice.near_misses]
-    return [each for place, each in enumerate(advice.candidates) if place < FEW or each.name in near]
+    return [each for index, each in enumerate(advice.candidates) if index < FEW or each.name in near]
 
 
 def advice_parts(advice: Advice, cost: str, folder: Path) -> list[str]:

@@ -177,8 +177,8 @@ def write_for_paper(chart: Chart, folder: Path, style: str) -> list[Path]:
         chart.draw(panel)
         if chart.lines:
             panel.legend(fontsize=6)
-    with file_in_place(paths[1]) as place:
-        place.write_text(pgfplots(chart, WIDTHS[style]), encoding="utf-8")
+    with file_in_place(paths[1]) as partial:
+        partial.write_text(pgfplots(chart, WIDTHS[style]), encoding="utf-8")
     write_rows(paths[2], chart.rows())
     return paths
 
@@ -227,8 +227,8 @@ def write_rows(path: Path, rows: Sequence[Sequence[Any]]) -> None:
     """Write a table of data beside a figure."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    with file_in_place(path) as place:
-        place.write_text(text.getvalue(), encoding="utf-8")
+    with file_in_place(path) as partial:
+        partial.write_text(text.getvalue(), encoding="utf-8")
 
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}

@@ -331,8 +331,8 @@ def replace_section(page: Path | str, text: str, name: str = "claims") -> None:
     _, ended, after = rest.partition(end)
     if not found or not ended:
         raise InputError(page, f"has no place for {name}: it needs the lines {begin} and {end}")
-    with file_in_place(page) as place:
-        place.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+    with file_in_place(page) as partial:
+        partial.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
 def replace_sections(page: Path | str, sections: dict[str, str]) -> None:

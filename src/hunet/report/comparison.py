@@ -85,8 +85,8 @@ def compare_with_best(
     near[near < _ROUNDING], far[far < _ROUNDING] = 0.0, 0.0
     may = near == 0 if known else np.isin(np.arange(len(names)), in_question)
     return [
-        Placement(name, _mean(found[name]), bool(may[place]), float(near[place]), float(far[place]), highest)
-        for place, name in enumerate(names)
+        Placement(name, _mean(found[name]), bool(may[index]), float(near[index]), float(far[index]), highest)
+        for index, name in enumerate(names)
     ]
 
 

@@ -72,7 +72,7 @@ class Crowd:
     def layout(self) -> Floats:
         """A place for everybody, in a square from 0 to 1."""
         many = len(self.contacts.names)
-        place = self._begin()
+        spots = self._begin()
         # A round takes the square of the people: a crowd too large to be looked at stays in its circle.
         rounds = _ROUNDS if many <= MOST_DRAWN else 0
         pairs, weight = self.ties
@@ -81,46 +81,46 @@ class Crowd:
             pull[pairs[:, 0], pairs[:, 1]] = pull[pairs[:, 1], pairs[:, 0]] = np.sqrt(weight / weight.mean())
         ideal = 1 / np.sqrt(many)
         for step in range(rounds):
-            apart = place[:, None, :] - place[None, :, :]
+            apart = spots[:, None, :] - spots[None, :, :]
             distance = np.maximum(np.hypot(apart[..., 0], apart[..., 1]), 1e-3)
             force = ideal**2 / distance**2 - pull * distance / ideal * 0.5
             np.fill_diagonal(force, 0.0)
-            move = (apart * force[..., None]).sum(axis=1) - 0.8 * (place - 0.5)
+            move = (apart * force[..., None]).sum(axis=1) - 0.8 * (spots - 0.5)
             length = np.maximum(np.hypot(move[:, 0], move[:, 1]), 1e-9)
-            place = place + move * (np.minimum(length, 0.1 * (1 - step / _ROUNDS)) / length)[:, None]
-        low, high = place.min(axis=0), place.max(axis=0)
-        scaled: Floats = (place - low) / np.maximum(high - low, 1e-9)
+            spots = spots + move * (np.minimum(length, 0.1 * (1 - step / _ROUNDS)) / length)[:, None]
+        low, high = spots.min(axis=0), spots.max(axis=0)
+        scaled: Floats = (spots - low) / np.maximum(high - low, 1e-9)
         return scaled
 
     def _begin(self) -> Floats:
         """On a circle, community by community, the members of each on a spiral of their own (the golden angle)."""
         alone = [(node,) for node in np.nonzero(self.community() < 0)[0].tolist()]
         groups = [*self.communities, *alone]
-        place = np.empty((len(self.contacts.names), 2))
+        spots = np.empty((len(self.contacts.names), 2))
         for number, members in enumerate(groups):
             angle = 2 * np.pi * number / len(groups)
             for nth, node in enumerate(members):
                 radius, turn = 0.02 * np.sqrt(nth + 0.5), nth * 2.39996
-                place[node] = (
+                spots[node] = (
                     0.5 + 0.4 * np.cos(angle) + radius * np.cos(turn),
                     0.5 + 0.4 * np.sin(angle) + radius * np.sin(turn),
                 )
-        return place
+        return spots
 
     def draw(self, panel: Any, brokers: Floats | None = None) -> None:
         """Draw the graph; ``brokers`` gives each node's share of the run as a broker."""
         from matplotlib.collections import LineCollection
 
-        place, community = self.layout, self.community()
+        spots, community = self.layout, self.community()
         pairs, weight = self.ties
         widths = 0.3 + 2.2 * np.sqrt(weight / weight.max(initial=1e-9))
-        panel.add_collection(LineCollection(list(place[pairs]), colors="#00000055", linewidths=widths, zorder=1))
-        size = float(np.clip(9000 / len(place), 25, 130))
-        served = np.zeros(len(place)) if brokers is None else brokers
+        panel.add_collection(LineCollection(list(spots[pairs]), colors="#00000055", linewidths=widths, zorder=1))
+        size = float(np.clip(9000 / len(spots), 25, 130))
+        served = np.zeros(len(spots)) if brokers is None else brokers
         for square in (False, True):
             chosen = (served >= 0.5) == square
             panel.scatter(
-                *place[chosen].T,
+                *spots[chosen].T,
                 s=size,
                 c=[COLOURS[each % len(COLOURS)] if each >= 0 else "#ffffff" for each in community[chosen]],
                 marker="s" if square else "o",
@@ -128,7 +128,7 @@ class Crowd:
                 linewidths=1.8 if square else 0.5,
                 zorder=2,
             )
-        for (x, y), each in zip(place, community.tolist(), strict=True):
+        for (x, y), each in zip(spots, community.tolist(), strict=True):
             ink = "#ffffff" if each >= 0 and COLOURS[each % len(COLOURS)] in _DARK else "#000000"
             style = {"ha": "center", "va": "center_baseline", "fontsize": float(np.sqrt(size)) * 0.55, "zorder": 3}
             panel.text(x, y, community_letter(each), color=ink, **style)

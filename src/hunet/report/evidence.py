@@ -21,7 +21,7 @@ from hunet.report.yardstick import At, names_of
 
 EVIDENCE = "evidence.parquet"
 """Its name in the folder of a system's studies."""
-_KEYS = ("study", "protocol", "seed", "runs", "place")
+_KEYS = ("study", "protocol", "seed", "runs", "coordinates")
 
 
 class Evaluation(NamedTuple):
@@ -30,14 +30,14 @@ class Evaluation(NamedTuple):
     rules: Rules
     figures: Mapping[str, Callable[[Row], float | None]]
     folder: Path
-    place: Callable[[Row], Row] = axes_of
+    coordinates: Callable[[Row], Row] = axes_of
     panels: Sequence[Panel] = ()
     """The figures of the paper."""
 
     def read(self, results: Path) -> Studies:
         """The studies that have results for all their points, with the paper's own figures as columns."""
         names = sorted(file.stem for file in self.folder.glob("*.toml"))
-        found = read_studies(results, names, self.place)
+        found = read_studies(results, names, self.coordinates)
         whole = {name: runs for name, runs in found.items() if _whole(results / name, runs)}
         for runs in whole.values():
             add_figures(runs.rows, self.figures)
@@ -75,15 +75,17 @@ class Evaluation(NamedTuple):
         )
         judges, _ = judging(studies, self.folder)
         rows = [row for name, runs in judges.items() for row in _kept(name, runs, asked.get(name, ()))]
-        rows.sort(key=lambda row: (row["study"], row["protocol"] or "", row["place"], row["seed"] or 0))
+        rows.sort(key=lambda row: (row["study"], row["protocol"] or "", row["coordinates"], row["seed"] or 0))
         figures = sorted({name for row in rows for name in row} - set(_KEYS))
-        types = {"seed": pa.int64(), "runs": pa.int32()} | dict.fromkeys(("study", "protocol", "place"), pa.string())
+        types = {"seed": pa.int64(), "runs": pa.int32()} | dict.fromkeys(
+            ("study", "protocol", "coordinates"), pa.string()
+        )
         columns = {
             name: pa.array([row.get(name) for row in rows], types.get(name, pa.float64()))
             for name in (*_KEYS, *figures)
         }
-        with file_in_place(self.folder / EVIDENCE) as place:
-            pq.write_table(pa.table(columns), place, compression="zstd")
+        with file_in_place(self.folder / EVIDENCE) as partial:
+            pq.write_table(pa.table(columns), partial, compression="zstd")
         return len(rows)
 
 
@@ -113,7 +115,9 @@ def read_evidence(folder: Path) -> Studies:
     found: dict[str, list[Row]] = {}
     for row in pq.read_table(path).to_pylist():
         kept = {name: value for name, value in row.items() if value is not None}
-        found.setdefault(row["study"], []).append({**kept, "place": json.loads(row["place"]), "seed": row["seed"]})
+        found.setdefault(row["study"], []).append(
+            {**kept, "coordinates": json.loads(row["coordinates"]), "seed": row["seed"]}
+        )
     return {study: Runs(_numbered(rows)) for study, rows in found.items()}
 
 
@@ -141,4 +145,4 @@ def _kept(study: str, runs: Runs, metrics: Iterable[str]) -> Iterable[Row]:
                 "seed": row.get("seed"),
                 "runs": row.get("runs", 1),
             }
-            yield {**keys, "place": json.dumps(row["place"], sort_keys=True, ensure_ascii=False), **figures}
+            yield {**keys, "coordinates": json.dumps(row["coordinates"], sort_keys=True, ensure_ascii=False), **figures}

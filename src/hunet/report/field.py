@@ -37,7 +37,7 @@ class Alternative(NamedTuple):
 class Field(NamedTuple):
     """All alternatives in the same surroundings."""
 
-    place: str
+    point: str
     """The surroundings, where there are several."""
     bound: Interval
     """What contacts allow."""
@@ -60,7 +60,7 @@ class Field(NamedTuple):
     def answer(self) -> str:
         """Which system, at what cost, how sure."""
         top, choice = self.alternatives[0], self.choice()
-        where = f"{self.place}: " if self.place else ""
+        where = f"{self.point}: " if self.point else ""
         beside = f", and {choice.out_of_band:,.1f} out of band" if choice.out_of_band else ""
         text = (
             f"{where}{choice.name} delivers {_percent(choice.delivery)} (contacts allow {_percent(self.bound)}) at "
@@ -98,11 +98,11 @@ class Field(NamedTuple):
 
 def fields_of(study: StudyResults) -> list[Field]:
     """The fields of a study, one for each of its surroundings in which something was delivered to somebody."""
-    found = [_field(place, alternatives) for place, alternatives in study.alternatives().items()]
+    found = [_field(point, alternatives) for point, alternatives in study.alternatives().items()]
     return [each for each in found if each.alternatives]
 
 
-def _field(place: str, alternatives: dict[str, list[Row]]) -> Field:
+def _field(point: str, alternatives: dict[str, list[Row]]) -> Field:
     ratios = {name: by_repetition(rows, "delivery_ratio") for name, rows in alternatives.items()}
     ratios = {name: values for name, values in ratios.items() if values}
     standings = compare_with_best(ratios, ceiling=ceiling_of(alternatives))
@@ -117,7 +117,7 @@ def _field(place: str, alternatives: dict[str, list[Row]]) -> Field:
     ]
     first = alternatives[placed[0].name] if placed else []
     bound = METRICS["reachable_ratio"].of(first)
-    return Field(place, bound, with_front(placed), {each.name: each for each in standings})
+    return Field(point, bound, with_front(placed), {each.name: each for each in standings})
 
 
 def with_front(alternatives: Sequence[Alternative]) -> list[Alternative]:

@@ -61,7 +61,7 @@ def paper_panel(path: Path, width: float, style: str) -> Iterator[Any]:
 
 def curve(panel: Any, along: Mapping[float, Interval], style: Mapping[str, str], label: str) -> None:
     """A line through means, with a band for their confidence intervals."""
-    known = {place: found for place, found in along.items() if found.runs}
+    known = {value: found for value, found in along.items() if found.runs}
     means = [found.mean for found in known.values()]
     halves = [found.half or 0.0 for found in known.values()]
     panel.plot(list(known), means, label=label, markersize=3, linewidth=1.2, **style)
@@ -78,9 +78,9 @@ def line(panel: Any, x: Any, y: Any, style: Mapping[str, str], label: str = "") 
 
 def dots(panel: Any, names: Sequence[str], found: Sequence[Interval], unit: float = 1.0) -> None:
     """A dot for each name, with its confidence interval, the first on top."""
-    for place, interval in enumerate(found):
+    for index, interval in enumerate(found):
         if interval.runs:
             panel.errorbar(
-                interval.mean / unit, -place, xerr=(interval.half or 0.0) / unit, fmt="o", color=COLOURS[0], capsize=2
+                interval.mean / unit, -index, xerr=(interval.half or 0.0) / unit, fmt="o", color=COLOURS[0], capsize=2
             )
-    panel.set_yticks([-place for place in range(len(names))], names)
+    panel.set_yticks([-index for index in range(len(names))], names)

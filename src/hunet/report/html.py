@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def write_page(out: Path, title: str, parts: Iterable[str]) -> None:
     """Write a page of these parts, which are HTML: what heads it, if anything does, is a :func:`head`."""
     text = (files("hunet.report") / "pages" / "report.html").read_text("utf-8")
-    with file_in_place(out) as place:
-        place.write_text(Template(text).substitute(title=escape(title), body="\n".join(parts)), encoding="utf-8")
+    with file_in_place(out) as partial:
+        partial.write_text(Template(text).substitute(title=escape(title), body="\n".join(parts)), encoding="utf-8")
 
 
 def head(parts: Iterable[str], stamp: str = "") -> str:
@@ -34,8 +34,8 @@ def replace_head(page: Path, parts: Iterable[str], stamp: str) -> bool:
     if begin < 0:
         return False
     end = text.index("</section>", begin) + len("</section>")
-    with file_in_place(page) as place:
-        place.write_text(text[:begin] + head(parts, stamp) + text[end:], encoding="utf-8")
+    with file_in_place(page) as partial:
+        partial.write_text(text[:begin] + head(parts, stamp) + text[end:], encoding="utf-8")
     return True
 
 
@@ -56,8 +56,8 @@ def table(head: Sequence[str], lines: Sequence[Sequence[str]], strong: Container
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td><b>{escape(cell)}</b></td>" if (number, place) in strong else f"<td>{escape(cell)}</td>"
-            for place, cell in enumerate(line)
+            f"<td><b>{escape(cell)}</b></td>" if (number, column) in strong else f"<td>{escape(cell)}</td>"
+            for column, cell in enumerate(line)
         )
         + "</tr>"
         for number, line in enumerate(lines)

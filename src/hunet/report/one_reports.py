@@ -55,8 +55,8 @@ def write_one_reports(results: Path, out: Path) -> list[Path]:
     for run in _runs(results):
         for report, lines in ONE_REPORTS.items():
             path = out / f"{run.scenario}_{report}.txt"
-            with file_in_place(path) as place:
-                place.write_text("".join(f"{line}\n" for line in lines(run)), encoding="utf-8")
+            with file_in_place(path) as partial:
+                partial.write_text("".join(f"{line}\n" for line in lines(run)), encoding="utf-8")
             written.append(path)
     return written
 
@@ -167,8 +167,8 @@ def write_contact_report(contacts: Contacts, path: Path) -> None:
             lengths[int(end - start)] += 1
         last[one, two] = end
     lines = [f"{seconds}.0 {lengths[seconds]}\n" for seconds in range(max(lengths) + 2)] if lengths else []
-    with file_in_place(path) as place:
-        place.write_text("".join(lines), encoding="utf-8")
+    with file_in_place(path) as partial:
+        partial.write_text("".join(lines), encoding="utf-8")
 
 
 CONTACT_REPORTS = ("_ContactTimesReport.txt", "_InterContactTimesReport.txt")

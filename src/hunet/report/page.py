@@ -78,8 +78,8 @@ def write_report(
     write_page(out or folder / "report.html", title, parts)
     if latex is not None:
         tables = [results, *(each.table() for each in compared)]
-        with file_in_place(latex) as place:
-            place.write_text("\n".join(each.latex() for each in tables), encoding="utf-8")
+        with file_in_place(latex) as partial:
+            partial.write_text("\n".join(each.latex() for each in tables), encoding="utf-8")
     if paper is not None:
         write_figures(study, fields, paper.folder, paper.style, units or {})
     return out or folder / "report.html"
@@ -125,8 +125,8 @@ class _Table(NamedTuple):
         rows = [" & ".join(map(_latex, self.head)) + r" \\", r"\hline"]
         for number, line in enumerate(self.lines):
             cells = [
-                rf"\textbf{{{_latex(cell)}}}" if (number, place) in self.strong else _latex(cell)
-                for place, cell in enumerate(line)
+                rf"\textbf{{{_latex(cell)}}}" if (number, column) in self.strong else _latex(cell)
+                for column, cell in enumerate(line)
             ]
             rows.append(" & ".join(cells) + r" \\")
         columns = "l" + "r" * (len(self.head) - 1)
@@ -203,7 +203,7 @@ def _cell(metric: Metric, rows: list[dict[str, Any]]) -> str:
 class _Comparison(NamedTuple):
     """How far all alternatives in the same surroundings are from the best, by one metric."""
 
-    place: str
+    point: str
     metric: Metric
     standings: list[Placement]
 
@@ -212,7 +212,7 @@ class _Comparison(NamedTuple):
         digits, unit = self.metric.digits, self.metric.unit
         lines = [[each.name, f"{each.mean / unit:,.{digits}f}", each.text(digits, unit)] for each in self.standings]
         strong = {(number, 2) for number, each in enumerate(self.standings) if not each.may_be_best}
-        where = f" ({self.place})" if self.place else ""
+        where = f" ({self.point})" if self.point else ""
         caption = f"{self.metric.title}{where}: mean, and distance from the best"
         return _Table(caption, ["", self.metric.title, "against the best"], lines, strong)
 
@@ -220,7 +220,7 @@ class _Comparison(NamedTuple):
         """In words: who is on top, and who cannot be told from it."""
         rivals = [each.name for each in self.standings if each.may_be_best]
         word = "Highest" if _COMPARED[self.metric.name] else "Lowest"
-        where = f" ({self.place})" if self.place else ""
+        where = f" ({self.point})" if self.point else ""
         others = len(self.standings) - len(rivals)
         text = f"may also be best: {', '.join(rivals[1:])}" if len(rivals) > 1 else f"all {others} others are worse"
         return f"{word} {self.metric.title}{where}: {rivals[0]}; {text}."
@@ -230,13 +230,13 @@ def _comparisons(study: StudyResults) -> Iterator[_Comparison]:
     for metric in REPORTED:
         if metric.name not in _COMPARED:
             continue
-        for place, alternatives in study.alternatives().items():
+        for point, alternatives in study.alternatives().items():
             found = {name: by_repetition(rows, metric.name) for name, rows in alternatives.items()}
             known = {name: values for name, values in found.items() if len(values) > 1}
             if len(known) > 1:
                 ceiling = ceiling_of(alternatives) if metric.name == "delivery_ratio" else None
                 standings = compare_with_best(known, highest=_COMPARED[metric.name], ceiling=ceiling)
-                yield _Comparison(place, metric, standings)
+                yield _Comparison(point, metric, standings)
 
 
 def _differences(compared: list[_Comparison]) -> Iterator[str]:
@@ -256,7 +256,7 @@ def _differences(compared: list[_Comparison]) -> Iterator[str]:
 def _write_csv(path: Path, compared: list[_Comparison]) -> None:
     head = ("where", "metric", "alternative", "mean", "worse by at least", "worse by at most", "may be best")
     rows = [
-        (one.place, one.metric.name, each.name, each.mean, each.near, each.far, each.may_be_best)
+        (one.point, one.metric.name, each.name, each.mean, each.near, each.far, each.may_be_best)
         for one in compared
         for each in one.standings
     ]

@@ -29,8 +29,11 @@ class Curve(NamedTuple):
         """Its points, by their place on the axis."""
         if "{}" in self.at.metric:
             return {value: self.at._replace(metric=self.at.metric.format(value)) for value in self.values}
-        places = {value: {**self.at.place, self.axis: value} if self.axis else self.at.place for value in self.values}
-        return {value: self.at._replace(place=place) for value, place in places.items()}
+        found = {
+            value: {**self.at.coordinates, self.axis: value} if self.axis else self.at.coordinates
+            for value in self.values
+        }
+        return {value: self.at._replace(coordinates=coordinates) for value, coordinates in found.items()}
 
     def drawn(self, found: Found) -> dict[float, Interval]:
         """What there is of it."""
@@ -73,17 +76,17 @@ def draw_figures(shown: Sequence[Panel], readings: Mapping[str, Found], path: Pa
             drawn.append((panel, drawn_panel))
     if not drawn:
         return False
-    with panels(path, -(-len(drawn) // _COLUMNS), _COLUMNS, width=12) as places:
-        for place in places[len(drawn) :]:
-            place.set_axis_off()
-        for place, (panel, drawn_panel) in zip(places, drawn, strict=False):
+    with panels(path, -(-len(drawn) // _COLUMNS), _COLUMNS, width=12) as grid:
+        for axes in grid[len(drawn) :]:
+            axes.set_axis_off()
+        for axes, (panel, drawn_panel) in zip(grid, drawn, strict=False):
             for style, (label, along) in zip(STYLES, drawn_panel, strict=False):
-                curve(place, along, style, label)
+                curve(axes, along, style, label)
             crosses = list(panel.printed)
             if crosses:
-                place.plot(*zip(*crosses, strict=True), "kx", markersize=7, label="the paper")
-            place.set(xlabel=panel.x, ylabel=panel.y, title=panel.title)
+                axes.plot(*zip(*crosses, strict=True), "kx", markersize=7, label="the paper")
+            axes.set(xlabel=panel.x, ylabel=panel.y, title=panel.title)
             if panel.log:
-                place.set_xscale("log", base=2)
-            place.legend(fontsize=7)
+                axes.set_xscale("log", base=2)
+            axes.legend(fontsize=7)
     return True

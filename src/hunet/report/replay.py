@@ -104,8 +104,8 @@ def _write_page(
         run=json.dumps(run, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         script=(pages / "replay.js").read_text("utf-8"),
     )
-    with file_in_place(out) as place:
-        place.write_text(text, encoding="utf-8")
+    with file_in_place(out) as partial:
+        partial.write_text(text, encoding="utf-8")
     return out
 
 

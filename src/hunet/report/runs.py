@@ -35,12 +35,12 @@ def tables_of(row: Row) -> Path:
 class Runs:
     """The runs of a study, to be asked for metrics."""
 
-    def __init__(self, rows: Iterable[Row], place: Callable[[Row], Row] = axes_of) -> None:
+    def __init__(self, rows: Iterable[Row], coordinates: Callable[[Row], Row] = axes_of) -> None:
         """``place`` tells where a run stands: what it is asked for by, as in ``runs.at("relayed", "push", ttl=60)``."""
-        self.rows = [row if "place" in row else {**row, "place": place(row)} for row in rows]
+        self.rows = [row if "coordinates" in row else {**row, "coordinates": coordinates(row)} for row in rows]
 
     @classmethod
-    def read(cls, folder: Path | str, place: Callable[[Row], Row] = axes_of) -> Runs:
+    def read(cls, folder: Path | str, coordinates: Callable[[Row], Row] = axes_of) -> Runs:
         """From the folder that ``hunet study`` wrote; repetitions that are not complete are left out."""
         done = [row for row in read_runs(folder) if row.get("error") is None]
         if not done:
@@ -48,7 +48,7 @@ class Runs:
         rows = complete(done)
         if not rows:
             raise InputError(folder, "has no repetition in which no run is missing: run the same 'hunet study' again")
-        return cls([{**row, "folder": Path(folder)} for row in rows], place)
+        return cls([{**row, "folder": Path(folder)} for row in rows], coordinates)
 
     @property
     def repetitions(self) -> int:
@@ -63,39 +63,40 @@ class Runs:
             return f"means of {max(row.get('runs', 1) for row in self.rows)} runs"
         return f"{len(known)} seed{'s' if len(known) > 1 else ''}"
 
-    def only(self, protocol: str | None = None, **place: Any) -> Runs:
+    def only(self, protocol: str | None = None, **coordinates: Any) -> Runs:
         """The runs of a protocol (or all) at a place of the grid."""
         return Runs(
             row
             for row in self.rows
-            if protocol in (None, row["protocol"]) and all(row["place"].get(name) == at for name, at in place.items())
+            if protocol in (None, row["protocol"])
+            and all(row["coordinates"].get(name) == at for name, at in coordinates.items())
         )
 
-    def first(self, protocol: str | None = None, **place: Any) -> Row:
+    def first(self, protocol: str | None = None, **coordinates: Any) -> Row:
         """The first run at a place, where all are the same."""
-        found = self.only(protocol, **place).rows
+        found = self.only(protocol, **coordinates).rows
         if not found:
             raise NotRunError
         return found[0]
 
-    def values(self, metric: Metric, protocol: str, **place: Any) -> list[float]:
+    def values(self, metric: Metric, protocol: str, **coordinates: Any) -> list[float]:
         """A metric in all runs of a protocol at a place."""
-        rows = self.only(protocol, **place).rows
+        rows = self.only(protocol, **coordinates).rows
         found = [row[metric] if isinstance(metric, str) else metric(row) for row in rows]
         return [float(value) for value in found if value is not None]
 
-    def at(self, metric: Metric, protocol: str, **place: Any) -> Interval:
+    def at(self, metric: Metric, protocol: str, **coordinates: Any) -> Interval:
         """The mean of a metric over repetitions, with its confidence interval."""
-        return Interval.of(self.values(metric, protocol, **place))
+        return Interval.of(self.values(metric, protocol, **coordinates))
 
     def by(self, axis: str) -> dict[Any, Runs]:
         """The runs by their place on an axis, in order."""
-        places = {row["place"][axis] for row in self.rows if axis in row["place"]}
-        return {place: self.only(**{axis: place}) for place in sorted(places)}
+        values = {row["coordinates"][axis] for row in self.rows if axis in row["coordinates"]}
+        return {value: self.only(**{axis: value}) for value in sorted(values)}
 
     def along(self, metric: Metric, protocol: str, axis: str) -> dict[Any, Interval]:
         """A metric along an axis of the grid, in order."""
-        return {place: part.at(metric, protocol) for place, part in self.only(protocol).by(axis).items()}
+        return {value: part.at(metric, protocol) for value, part in self.only(protocol).by(axis).items()}
 
 
 Studies = dict[str, Runs]
@@ -107,6 +108,6 @@ def has_runs(folder: Path) -> bool:
     return any(folder.glob("runs/protocol=*/*.parquet"))
 
 
-def read_studies(results: Path, names: Iterable[str], place: Callable[[Row], Row] = axes_of) -> Studies:
+def read_studies(results: Path, names: Iterable[str], coordinates: Callable[[Row], Row] = axes_of) -> Studies:
     """The studies that have results, each in a folder named as its file."""
-    return {name: Runs.read(results / name, place) for name in names if has_runs(results / name)}
+    return {name: Runs.read(results / name, coordinates) for name in names if has_runs(results / name)}

@@ -61,26 +61,26 @@ class StudyResults:
         around = [axis for axis in self.axes if axis not in own]
         found: dict[str, dict[str, list[Row]]] = {}
         for row in self.rows:
-            place = self._label(row, around, protocol=False)
-            found.setdefault(place, {}).setdefault(self._label(row, own), []).append(row)
+            point = self._label(row, around, protocol=False)
+            found.setdefault(point, {}).setdefault(self._label(row, own), []).append(row)
         return found
 
     def ranked(self) -> dict[str, list[Row]]:
         """The series, in the order of their surroundings and there the highest delivery first."""
-        places = [[row["key"] for rows in each.values() for row in rows] for each in self.alternatives().values()]
-        place_of = {key: number for number, keys in enumerate(places) for key in keys}
+        keys_at = [[row["key"] for rows in each.values() for row in rows] for each in self.alternatives().values()]
+        index_of = {key: number for number, keys in enumerate(keys_at) for key in keys}
 
         def rank(name: str) -> tuple[int, float]:
             delivered = METRICS["delivery_ratio"].of(series[name])
-            return place_of[series[name][0]["key"]], -delivered.mean if delivered.runs else 1.0
+            return index_of[series[name][0]["key"]], -delivered.mean if delivered.runs else 1.0
 
         series = self.series()
         return {name: series[name] for name in sorted(series, key=rank)}
 
     def _label(self, row: Row, axes: list[str], *, protocol: bool = True) -> str:
-        place = {axis: row["axes"][axis] for axis in axes if axis in row["axes"]}
-        name = place.pop("case", row["protocol"])  # a case has a name that says what it is
-        return ", ".join([*([name] if protocol else []), *(f"{short(axis)} {value}" for axis, value in place.items())])
+        values = {axis: row["axes"][axis] for axis in axes if axis in row["axes"]}
+        name = values.pop("case", row["protocol"])  # a case has a name that says what it is
+        return ", ".join([*([name] if protocol else []), *(f"{short(axis)} {value}" for axis, value in values.items())])
 
     def numeric(self) -> list[str]:
         """The axes along which curves can be drawn."""

@@ -61,12 +61,12 @@ def draw_fields(fields: Sequence[Field], folder: Path) -> str:
     columns = min(len(charts), 2)
     path = folder / "delivery-against-cost"
     size = {"width": 5.2, "height": 4.0} if columns == 1 else {"height": 3.4}
-    with panels(path.with_suffix(".svg"), -(-len(charts) // columns), columns, **size) as places:
-        for panel, chart, field in zip(places, charts, fields, strict=False):
-            panel.set_title(field.place, fontsize=9)
+    with panels(path.with_suffix(".svg"), -(-len(charts) // columns), columns, **size) as grid:
+        for panel, chart, field in zip(grid, charts, fields, strict=False):
+            panel.set_title(field.point, fontsize=9)
             chart.draw(panel)
-        _finish(places, len(charts), legend=False)
-    named = [(field.place, *row) for field, chart in zip(fields, charts, strict=False) for row in chart.rows()[1:]]
+        _finish(grid, len(charts), legend=False)
+    named = [(field.point, *row) for field, chart in zip(fields, charts, strict=False) for row in chart.rows()[1:]]
     head = ("where", *charts[0].rows()[0])
     left_out = f" The first {_MOST_FIELDS} of {len(fields)} are drawn." if len(fields) > _MOST_FIELDS else ""
     beside = [each.name for field in fields for each in field.alternatives if each.out_of_band]
@@ -128,10 +128,10 @@ def _delivered(rows: Sequence[Row]) -> float:
 def _along(study: StudyResults, axis: str, unit: str, path: Path) -> str:
     """All metrics against a parameter that was swept."""
     charts = [_along_axis(study, axis, unit, metric) for metric in study.shown(_DRAWN)]
-    with panels(path.with_suffix(".svg"), -(-len(charts) // 3), min(len(charts), 3)) as places:
-        for panel, chart in zip(places, charts, strict=False):
+    with panels(path.with_suffix(".svg"), -(-len(charts) // 3), min(len(charts), 3)) as grid:
+        for panel, chart in zip(grid, charts, strict=False):
             chart.draw(panel)
-        _finish(places, len(charts))
+        _finish(grid, len(charts))
     data: Data = [(axis, "series", "metric", "mean", "ci95")]
     for metric, chart in zip(study.shown(_DRAWN), charts, strict=True):
         data += [
@@ -172,15 +172,15 @@ def _side_by_side(study: StudyResults, path: Path) -> str:
     best = order[:_MOST_DOTS]
     data: Data = [("series", "metric", "mean", "ci95")]
     rows = -(-len(drawn) // 3)
-    with panels(path.with_suffix(".svg"), rows, min(len(drawn), 3), height=0.9 + 0.17 * len(best)) as places:
-        for number, (panel, metric) in enumerate(zip(places, drawn, strict=False)):
+    with panels(path.with_suffix(".svg"), rows, min(len(drawn), 3), height=0.9 + 0.17 * len(best)) as grid:
+        for number, (panel, metric) in enumerate(zip(grid, drawn, strict=False)):
             found = [metric.of(series[name]) for name in best]
             dots(panel, [""] * len(best) if number % 3 else best, found, metric.unit)
             panel.set(xlabel=metric.title)
             panel.set_ylim(0.6 - len(best), 0.6)
             panel.set_xlim(0, 1.02 if metric.name == "delivery_ratio" else None)
             data += [(name, metric.name, one.mean, one.half) for name, one in zip(best, found, strict=True) if one.runs]
-        _finish(places, len(drawn), legend=False)
+        _finish(grid, len(drawn), legend=False)
     left_out = f" The best {_MOST_DOTS} of {len(series)} are drawn." if len(series) > _MOST_DOTS else ""
     return _figure(path, data, f"Best delivery on top; bars are 95 % confidence intervals.{left_out}")
 
@@ -190,8 +190,8 @@ def _distributions(study: StudyResults, path: Path) -> str:
     import pyarrow.parquet as pq
 
     data: Data = [("series", "what", "x", "y")]
-    with panels(path.with_suffix(".svg"), 1, 3) as places:
-        delays, hops, held = places
+    with panels(path.with_suffix(".svg"), 1, 3) as grid:
+        delays, hops, held = grid
         series = study.series()
         for name, style in _styles(list(series), study).items():
             rows = series[name]
@@ -222,8 +222,8 @@ def _distributions(study: StudyResults, path: Path) -> str:
 def _brokers(study: StudyResults, served: Mapping[str, list[Row]], path: Path) -> str:
     """How many brokers there are over time, how their duty is spread over people, and how long a term lasts."""
     data: Data = [("series", "what", "x", "y")]
-    with panels(path.with_suffix(".svg"), 1, 3) as places:
-        many, duty, terms = places
+    with panels(path.with_suffix(".svg"), 1, 3) as grid:
+        many, duty, terms = grid
         for name, style in _styles(list(served), study).items():
             rows = served[name]
             found = [BrokerDuty.read(kept) for row in rows if (kept := study.tables(row))]
@@ -246,7 +246,7 @@ def _brokers(study: StudyResults, served: Mapping[str, list[Row]], path: Path) -
         many.set(xlabel="time (h)", ylabel="brokers", ylim=(0, None))
         duty.set(xlabel="people, the busiest first", ylabel="share of the run as broker", ylim=(0, 1.02))
         terms.set(xlabel="uninterrupted time as broker (min)", ylabel="share of terms", ylim=(0, 1))
-        _finish(places, 3)
+        _finish(grid, 3)
     return _figure(path, data, "Brokers: how many, how duty is spread (mean by rank), how long a term lasts.")
 
 
@@ -254,12 +254,12 @@ def _inter_contacts(crowds: Sequence[Crowd], path: Path) -> str:
     """Complementary cumulative distributions of the times between contacts of a pair, and of their lengths."""
     data: Data = [("contacts", "what", "x", "share of longer ones")]
     drawn: dict[str, bool] = {}
-    with panels(path.with_suffix(".svg"), 1, 2) as places:
+    with panels(path.with_suffix(".svg"), 1, 2) as grid:
         for style, crowd in zip(STYLES, crowds, strict=False):
             lengths = crowd.contacts.end - crowd.contacts.start
             for panel, what, values in (
-                (places[0], "time between contacts (min)", crowd.gaps),
-                (places[1], "length of contacts (min)", lengths),
+                (grid[0], "time between contacts (min)", crowd.gaps),
+                (grid[1], "length of contacts (min)", lengths),
             ):
                 known = values[values > 0] / 60
                 x, y = _cumulative(known) if len(known) else (np.empty(0), np.empty(0))
@@ -268,12 +268,12 @@ def _inter_contacts(crowds: Sequence[Crowd], path: Path) -> str:
                 panel.set(xlabel=what, ylabel="share of longer ones")
                 drawn[what] = drawn.get(what, False) or bool(len(x))
                 data += [(crowd.label, what, *point) for point in zip(x.tolist(), y.tolist(), strict=True)]
-        for panel, any_drawn in zip(places, drawn.values(), strict=True):
+        for panel, any_drawn in zip(grid, drawn.values(), strict=True):
             if any_drawn:
                 panel.set(xscale="log", yscale="log")
             else:  # everybody stays with the same people, or all lengths are the same
                 panel.text(0.5, 0.5, "no two different values", ha="center", transform=panel.transAxes)
-        _finish(places, 2)
+        _finish(grid, 2)
     return _figure(path, data, "Times between contacts of a pair, and lengths of contacts (first repetition).")
 
 
@@ -282,11 +282,11 @@ def _graph(study: StudyResults, crowd: Crowd, path: Path) -> str:
     names = crowd.contacts.names
     name, share = _who_served(study, crowd)
     pairs, together = crowd.ties
-    place, community = crowd.layout, crowd.community()
+    spots, community = crowd.layout, crowd.community()
     data: Data = [("kind", "node", "other", "x", "y", "community", "share as broker", "share of time together")]
     served: Sequence[float | str] = [""] * len(names) if share is None else share.tolist()
     data += [
-        ("node", names[node], "", *place[node].round(4).tolist(), int(community[node]), served[node], "")
+        ("node", names[node], "", *spots[node].round(4).tolist(), int(community[node]), served[node], "")
         for node in range(len(names))
     ]
     data += [
@@ -332,13 +332,13 @@ def _cumulative(values: Any) -> tuple[Any, Any]:
     return ordered[steps], (steps + 1) / len(ordered)
 
 
-def _finish(places: Sequence[Any], used: int, *, legend: bool = True) -> None:
+def _finish(grid: Sequence[Any], used: int, *, legend: bool = True) -> None:
     """Take panels away that nothing is drawn in; one legend for all, below them."""
-    for panel in places[used:]:
+    for panel in grid[used:]:
         panel.set_axis_off()
-    handles, labels = places[0].get_legend_handles_labels()
+    handles, labels = grid[0].get_legend_handles_labels()
     if legend and handles:
-        places[0].figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), fontsize=7)
+        grid[0].figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), fontsize=7)
 
 
 def _figure(path: Path, data: Data, caption: str, *, narrow: bool = False) -> str:

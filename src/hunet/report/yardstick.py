@@ -167,7 +167,7 @@ class At(NamedTuple):
     study: str
     metric: str
     protocol: str | None = None
-    place: Mapping[str, Any] = {}
+    coordinates: Mapping[str, Any] = {}
 
     def sample(self, found: Found) -> Sample:
         """Seed by seed, or as it was printed."""
@@ -175,9 +175,9 @@ class At(NamedTuple):
         if runs is None:
             raise NotRunError
         runs = runs.only(self.protocol)
-        axes = {name for row in runs.rows for name in row["place"]}
+        axes = {name for row in runs.rows for name in row["coordinates"]}
         reading = {name: at for name, at in found.reading.items() if name in axes}
-        rows = [row for row in runs.only(**{**reading, **self.place}).rows if _has(row, self.metric)]
+        rows = [row for row in runs.only(**{**reading, **self.coordinates}).rows if _has(row, self.metric)]
         if not rows:
             raise NotRunError
         values = {row["seed"]: float(row[self.metric]) for row in rows}
@@ -191,15 +191,17 @@ class At(NamedTuple):
         """It at two values of an axis, or of two protocols."""
         if axis == "protocol":
             return self._replace(protocol=one), self._replace(protocol=two)
-        return self._replace(place={**self.place, axis: one}), self._replace(place={**self.place, axis: two})
+        return self._replace(coordinates={**self.coordinates, axis: one}), self._replace(
+            coordinates={**self.coordinates, axis: two}
+        )
 
     def where(self) -> str:
         """The point, as people write it."""
-        return ", ".join(f"{name} = {at}" for name, at in self.place.items())
+        return ", ".join(f"{name} = {at}" for name, at in self.coordinates.items())
 
     def __str__(self) -> str:
         of = f" of {self.protocol}" if self.protocol else ""
-        at = f", {self.where()}" if self.place else ""
+        at = f", {self.where()}" if self.coordinates else ""
         return f"{self.metric}{of} (`{self.study}`{at})"
 
 

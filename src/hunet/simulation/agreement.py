@@ -166,7 +166,7 @@ def _links(events: Sequence[Logged]) -> dict[Ends, list[_LinkState]]:
     for event in events:
         end = (event.node, event.peer)
         if event.what == "link_up":
-            open_links[end] = sessions.setdefault(event.about, _LinkState())
+            open_links[end] = sessions.setdefault(event.argument, _LinkState())
             open_links[end].up[event.node] = event.time
         elif event.what == "settled":
             open_links[end].settled[event.node] = event.time
@@ -312,7 +312,7 @@ class _Replay:
         self._under_way: dict[Ends, Data] = {}
         self.messages = Catalogue()
         created = {publication.id: publication.time for publication in workload.publications}
-        created |= {event.about: event.time for event in events if event.what == "publish"}
+        created |= {event.argument: event.time for event in events if event.what == "publish"}
         for publication in sorted(
             workload.publications, key=lambda publication: (created[publication.id], publication.id)
         ):
@@ -344,28 +344,28 @@ class _Replay:
         self.delivered.setdefault((message.id, node), self._now)
 
     def _show(self, event: Logged) -> None:
-        _, now, node, what, peer, about = event
+        _, now, node, what, peer, argument = event
         self._now = now  # which may be a little before that of another device's last event
         protocol, link = self._protocols[node], (node, peer)
         if what == "publish":
-            message = self.messages.by_id(about)
+            message = self.messages.by_id(argument)
             self._arrive(node, message.bit)
             protocol.publish(message, now)
         elif what == "link_up":
-            self._sessions[link] = about
+            self._sessions[link] = argument
             self._send(link, *protocol.link_up(peer, now))
         elif what in ("receive", "receive_out_of_band"):
-            packet = self._receive(link, about)
+            packet = self._receive(link, argument)
             if packet is not None:
                 getattr(protocol, what)(peer, packet, now)
         elif what == "poll":
-            data = protocol.poll(peer, now, about)
+            data = protocol.poll(peer, now, argument)
             if data is not None:
                 self._under_way[link] = data
                 self._send(link, data)
         elif what == "sent":
             if link in self._under_way:
-                protocol.sent(peer, self._under_way.pop(link), about, now)
+                protocol.sent(peer, self._under_way.pop(link), argument, now)
             else:
                 self.surprises.append(f"{self._names[node]} sent at {now:.1f} s what its protocol does not send")
         elif what == "settled":  # noted of every link, and asked for by few
@@ -375,7 +375,7 @@ class _Replay:
             self._under_way.pop(link, None)
             protocol.link_down(peer, now)
         else:  # subscribe, unsubscribe, timer
-            getattr(protocol, what)(about, now)
+            getattr(protocol, what)(argument, now)
 
     def _send(self, link: Ends, *packets: Packet) -> None:
         """What is sent to a neighbour waits until the log says that it was received."""

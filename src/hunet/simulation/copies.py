@@ -140,8 +140,8 @@ def copies(stored: list[NDArray[Any]], removed: list[NDArray[Any]], expires: Flo
     if len(removed_key):
         nth_stored, nth_removed = _nth(stored_key), _nth(removed_key)
         most = int(max(nth_stored.max(), nth_removed.max())) + 1
-        place, found = find(removed_key * most + nth_removed, stored_key * most + nth_stored)
-        gone[found], reason[found] = removed_time[place], removed_reason[place]
+        row, found = find(removed_key * most + nth_removed, stored_key * most + nth_stored)
+        gone[found], reason[found] = removed_time[row], removed_reason[row]
     return Copies(stored_node.astype(np.int64), publication, stored_time, gone, reason)
 
 

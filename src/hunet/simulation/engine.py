@@ -33,8 +33,8 @@ from hunet.model import (
     Node,
     ProtocolError,
     Topic,
-    about,
     canonical_interest,
+    doc,
     members,
 )
 from hunet.model.parameters import Parameters
@@ -79,19 +79,19 @@ class Rank:
 class Links(Parameters, frozen=True):
     """What a contact can carry."""
 
-    rate: Annotated[float, about("what a link carries; none is everything, at once", gt=0)] | None = None
-    unit: Annotated[Literal["messages/s", "bits/s"], about("the unit of rate")] = "messages/s"
+    rate: Annotated[float, doc("what a link carries; none is everything, at once", gt=0)] | None = None
+    unit: Annotated[Literal["messages/s", "bits/s"], doc("the unit of rate")] = "messages/s"
     radio: Annotated[
         Literal["each link", "one"],
-        about("whether a device uses all its limited links at once, or takes part in one transfer at a time"),
+        doc("whether a device uses all its limited links at once, or takes part in one transfer at a time"),
     ] = "each link"
     control: Annotated[
         Literal["free", "shared"],
-        about("whether control packets use what a limited link carries: data then waits for them; needs bits/s"),
+        doc("whether control packets use what a limited link carries: data then waits for them; needs bits/s"),
     ] = "free"
-    loss: Annotated[float, about("probability that a link loses a packet, control or data", ge=0, le=1)] = 0.0
-    out_of_band_delay: Annotated[float, about("delay of packets that need no contact", unit="s", ge=0)] = 0.0
-    out_of_band_loss: Annotated[float, about("probability that such a packet is lost", ge=0, le=1)] = 0.0
+    loss: Annotated[float, doc("probability that a link loses a packet, control or data", ge=0, le=1)] = 0.0
+    out_of_band_delay: Annotated[float, doc("delay of packets that need no contact", unit="s", ge=0)] = 0.0
+    out_of_band_loss: Annotated[float, doc("probability that such a packet is lost", ge=0, le=1)] = 0.0
 
     def __post_init__(self) -> None:
         if self.control == "shared" and (self.rate is None or self.unit != "bits/s"):
@@ -462,12 +462,12 @@ class Engine:
         if self._limited:
             link = self._open[one, two] = SimulatedLink(one, two)
             link.control_until = now + self._control_time(sizes[one] + sizes[two])
-        loss, luck, waiting = self._loss, self._rng.random, len(self.awake)
+        loss, draw, waiting = self._loss, self._rng.random, len(self.awake)
         for packet in greeting:
-            if not loss or luck() >= loss:
+            if not loss or draw() >= loss:
                 second.receive(one, packet, now)
         for packet in answer:
-            if not loss or luck() >= loss:
+            if not loss or draw() >= loss:
                 first.receive(two, packet, now)
         settling = self._settling
         if settling is not None:
@@ -486,8 +486,8 @@ class Engine:
         last, known = self._greetings[node], self._packet_sizes[node]
         many = len(last) if len(greeting) > 1 else 0
         sizes = [
-            known[place] if place < many and packet == last[place] else packet.size
-            for place, packet in enumerate(greeting)
+            known[index] if index < many and packet == last[index] else packet.size
+            for index, packet in enumerate(greeting)
         ]
         self._greetings[node], self._packet_sizes[node], self._greeting_sizes[node] = greeting, sizes, sum(sizes)
         self._greeting_lists[node] = sum([packet.seen_bytes for packet in greeting])

@@ -48,7 +48,7 @@ class ReplayError(HunetError):
 @contextmanager
 def open_log(path: Path) -> Iterator[EventLog]:
     """A log that becomes the named file when the block ends well; ``.gz`` is packed."""
-    with file_in_place(path) as place, place.open("wb") as raw:
+    with file_in_place(path) as partial, partial.open("wb") as raw:
         file = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else raw
         with io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text:
             yield EventLog(text)

@@ -81,8 +81,8 @@ def interested_pairs(contacts: Contacts, workload: Workload, end: float) -> Inte
     arrived_message, arrived_node, arrived_time = earliest_arrivals(contacts, workload.publications, asked)
     key = publication * nodes + node
     arrival = np.full(len(key), np.inf)
-    place, found = find(arrived_message * nodes + arrived_node, key)
-    arrival[found] = arrived_time[place]
+    row, found = find(arrived_message * nodes + arrived_node, key)
+    arrival[found] = arrived_time[row]
     served = np.maximum(arrival, first)
     served[served > last] = np.inf
 
@@ -119,7 +119,7 @@ def deliveries(record: Record, nodes: int) -> DeliveryTable:
 def find(keys: Ints, asked: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     """Where each asked key stands among distinct keys, for those that do, and which do."""
     order = np.argsort(keys)
-    place = np.searchsorted(keys[order], asked)
-    found = place < len(keys)
-    found[found] = keys[order[place[found]]] == asked[found]
-    return order[place[found]], found
+    row = np.searchsorted(keys[order], asked)
+    found = row < len(keys)
+    found[found] = keys[order[row[found]]] == asked[found]
+    return order[row[found]], found

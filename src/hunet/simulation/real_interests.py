@@ -15,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hunet.model import InputError, Parameters, Publication, Subscription, about
+from hunet.model import InputError, Parameters, Publication, Subscription, doc
 from hunet.model.randomness import Stream, generator
 from hunet.model.randomness import publication_times as spoken_times
 from hunet.model.workload import Drawn, WorkloadKind
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
     from hunet.model import Contacts
 
-_LIFE = about("life of a message; none is for ever", unit="s", ge=0)
+_LIFE = doc("life of a message; none is for ever", unit="s", ge=0)
 
 
 class QuestionnaireWorkload(Parameters, frozen=True):
     """People want the topics that they named, and keep saying something on them (Infocom 2006)."""
 
-    folder: Annotated[str, about("the folder of the forms, N.dat", path=True)] = "forms"
+    folder: Annotated[str, doc("the folder of the forms, N.dat", path=True)] = "forms"
     max_interval: Annotated[
-        float, about("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
+        float, doc("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
     ] = 3600.0
-    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
+    size: Annotated[int, doc("bytes of a message", unit="bytes", ge=0)] = 140
     ttl: Annotated[float, _LIFE] | None = 3600.0
 
 
 class GroupWorkload(Parameters, frozen=True):
     """People want the groups that they joined, and what was sent to groups is sent again (SIGCOMM 2009)."""
 
-    folder: Annotated[str, about("folder of interests1.csv, interests2.csv and messages.csv", path=True)] = "sigcomm09"
-    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
+    folder: Annotated[str, doc("folder of interests1.csv, interests2.csv and messages.csv", path=True)] = "sigcomm09"
+    size: Annotated[int, doc("bytes of a message", unit="bytes", ge=0)] = 140
     ttl: Annotated[float, _LIFE] | None = 86400.0
 
 

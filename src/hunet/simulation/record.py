@@ -175,6 +175,6 @@ def so_far(times: NDArray[np.float64], upto: NDArray[np.float64]) -> NDArray[np.
     """How many of these times are not after each of others, which are in order."""
     found = np.zeros(len(upto) + 1, np.int64)
     for first in range(0, len(times), PIECE):
-        place = np.searchsorted(upto, times[first : first + PIECE], side="left")
-        found += np.bincount(place, minlength=len(upto) + 1)
+        interval = np.searchsorted(upto, times[first : first + PIECE], side="left")
+        found += np.bincount(interval, minlength=len(upto) + 1)
     return np.cumsum(found[:-1])

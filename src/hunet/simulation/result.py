@@ -221,7 +221,7 @@ class Result:
         folder = Path(folder)
         refuse_foreign_folder(folder, self.name)
         metadata = {b"hunet.run": json.dumps(self.name).encode()}
-        with folder_in_place(folder) as place:
+        with folder_in_place(folder) as partial:
             for name, table in self.columns.items():
                 arrays = {
                     column: pa.DictionaryArray.from_arrays(pa.array(values.codes), pa.array(values.names, pa.string()))
@@ -229,9 +229,9 @@ class Result:
                     else pa.array(values)
                     for column, values in table.items()
                 }
-                pq.write_table(pa.table(arrays).replace_schema_metadata(metadata), place / f"{name}.parquet")
+                pq.write_table(pa.table(arrays).replace_schema_metadata(metadata), partial / f"{name}.parquet")
             text = json.dumps({"name": self.name, **self.summary}, indent=2) + "\n"
-            (place / "summary.json").write_text(text, encoding="utf-8")
+            (partial / "summary.json").write_text(text, encoding="utf-8")
 
 
 def refuse_foreign_folder(folder: Path, name: dict[str, Any]) -> None:

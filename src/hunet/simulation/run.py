@@ -122,8 +122,8 @@ def run(
     plain = msgspec.to_builtins(dict(found))
     prepared = {field: _short(value) for field, value in plain.items() if value != asked[field]}
     name = {
-        "contacts": {"sha256": contacts.fingerprint, "nodes": len(contacts.names), "about": contacts.about},
-        "workload": {"sha256": workload.fingerprint, "about": workload.about},
+        "contacts": {"sha256": contacts.fingerprint, "nodes": len(contacts.names), "about": contacts.metadata},
+        "workload": {"sha256": workload.fingerprint, "about": workload.metadata},
         "protocol": protocol if isinstance(protocol, str) else f"{kind.__module__}:{kind.__qualname__}",
         "parameters": asked | folders,
         **({"prepared": prepared} if prepared else {}),

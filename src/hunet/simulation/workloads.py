@@ -18,8 +18,8 @@ from hunet.model import (
     Publication,
     Subscription,
     Workload,
-    about,
     did_you_mean,
+    doc,
     from_mapping,
 )
 from hunet.model.parameters import path_fields
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 class UniformWorkload(Parameters, frozen=True):
     """Everybody is alike: topics, publishers and times are drawn uniformly, unless told otherwise."""
 
-    messages: Annotated[int, about("publications in all", ge=0)] = 100
-    topics: Annotated[int, about("topics, named t0, t1, ...", ge=1)] = 10
-    interests: Annotated[int, about("distinct topics that a subscriber wants, drawn uniformly", ge=0)] = 1
-    subscribers: Annotated[float, about("share of the nodes that subscribe", ge=0, le=1)] = 1.0
-    publishers: Annotated[float, about("share of the nodes that publish", gt=0, le=1)] = 1.0
-    popularity: Annotated[
-        float, about("Zipf exponent of the topics of messages; 0 makes them equally likely", ge=0)
-    ] = 0.0
-    first: Annotated[float, about("when publishing begins, as a share of the trace", ge=0, le=1)] = 0.0
-    last: Annotated[float, about("when publishing ends, as a share of the trace", ge=0, le=1)] = 0.7
-    timing: Annotated[Literal["uniform", "regular"], about("publication times: uniformly random, or evenly spaced")] = (
+    messages: Annotated[int, doc("publications in all", ge=0)] = 100
+    topics: Annotated[int, doc("topics, named t0, t1, ...", ge=1)] = 10
+    interests: Annotated[int, doc("distinct topics that a subscriber wants, drawn uniformly", ge=0)] = 1
+    subscribers: Annotated[float, doc("share of the nodes that subscribe", ge=0, le=1)] = 1.0
+    publishers: Annotated[float, doc("share of the nodes that publish", gt=0, le=1)] = 1.0
+    popularity: Annotated[float, doc("Zipf exponent of the topics of messages; 0 makes them equally likely", ge=0)] = (
+        0.0
+    )
+    first: Annotated[float, doc("when publishing begins, as a share of the trace", ge=0, le=1)] = 0.0
+    last: Annotated[float, doc("when publishing ends, as a share of the trace", ge=0, le=1)] = 0.7
+    timing: Annotated[Literal["uniform", "regular"], doc("publication times: uniformly random, or evenly spaced")] = (
         "uniform"
     )
-    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
-    ttl: Annotated[float, about("life of a message; none is for ever", unit="s", ge=0)] | None = None
+    size: Annotated[int, doc("bytes of a message", unit="bytes", ge=0)] = 140
+    ttl: Annotated[float, doc("life of a message; none is for ever", unit="s", ge=0)] | None = None
 
     def __post_init__(self) -> None:
         if self.interests > self.topics:

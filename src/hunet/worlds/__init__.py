@@ -102,5 +102,5 @@ def make_movement(name: str, seed: int = 1, **parameters: Any) -> Movement:
 
 
 def make_world(name: str, seed: int = 1, **parameters: Any) -> Contacts:
-    """Make the contact table of a world; ``about`` tells the world, parameters, seed and labels."""
+    """Make the contact table of a world; ``metadata`` tells the world, parameters, seed and labels."""
     return make_movement(name, seed, **parameters).contacts()

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from hunet.model.parameters import Parameters, about
+from hunet.model.parameters import Parameters, doc
 from hunet.worlds.campus_habits import DEFAULT_ATTRACTIONS, attraction_tables, check_attractions
 from hunet.worlds.co_stays import Stays, co_locations, meetings
 from hunet.worlds.movement import check_order, labelled
@@ -57,89 +57,85 @@ _LONGEST_WALK = 300.0
 class Campus(Parameters, frozen=True):
     """Students on a campus; the defaults are MOPS's synthetic trace, completed."""
 
-    departments: Annotated[int, about("departments, each with a building", source=_PAPER, ge=1)] = 4
+    departments: Annotated[int, doc("departments, each with a building", source=_PAPER, ge=1)] = 4
     undergraduates: Annotated[
         tuple[int, ...],
-        about("undergraduates of each year, per department", source="ours; 200 students in all"),
+        doc("undergraduates of each year, per department", source="ours; 200 students in all"),
     ] = (8, 8, 7, 7)
-    graduates: Annotated[tuple[int, ...], about("graduates of each year, per department", source="ours")] = (
+    graduates: Annotated[tuple[int, ...], doc("graduates of each year, per department", source="ours")] = (
         10,
         10,
     )
     undergraduate_residents: Annotated[
-        float, about("share of undergraduates who live on campus", source="ours", ge=0, le=1)
+        float, doc("share of undergraduates who live on campus", source="ours", ge=0, le=1)
     ] = 0.6
-    graduate_residents: Annotated[float, about("share of graduates who live on campus", source="ours", ge=0, le=1)] = (
-        0.1
-    )
-    dormitories: Annotated[int, about("dormitories, DORM-A, DORM-B and so on", source="ours", ge=0, le=26)] = 2
-    public_buildings: Annotated[tuple[str, ...], about("buildings open to everybody", source="ours")] = (
+    graduate_residents: Annotated[float, doc("share of graduates who live on campus", source="ours", ge=0, le=1)] = 0.1
+    dormitories: Annotated[int, doc("dormitories, DORM-A, DORM-B and so on", source="ours", ge=0, le=26)] = 2
+    public_buildings: Annotated[tuple[str, ...], doc("buildings open to everybody", source="ours")] = (
         "LIB",
         "UNION",
         "REC",
         "GEN",
     )
-    lecture_hall: Annotated[str, about("building of the courses that departments share", source="ours")] = "GEN"
-    days: Annotated[int, about("length of the run", unit="days", source=_PAPER, ge=1)] = 10
-    first_weekday: Annotated[int, about("weekday of the first day; 0 is Monday", source="ours", ge=0, le=6)] = 0
-    weekend: Annotated[tuple[int, ...], about("weekdays without classes; 5 and 6: Saturday, Sunday", source="ours")] = (
+    lecture_hall: Annotated[str, doc("building of the courses that departments share", source="ours")] = "GEN"
+    days: Annotated[int, doc("length of the run", unit="days", source=_PAPER, ge=1)] = 10
+    first_weekday: Annotated[int, doc("weekday of the first day; 0 is Monday", source="ours", ge=0, le=6)] = 0
+    weekend: Annotated[tuple[int, ...], doc("weekdays without classes; 5 and 6: Saturday, Sunday", source="ours")] = (
         5,
         6,
     )
-    slot: Annotated[float, about("length of a slot", unit="s", source="ours", gt=0)] = 1800.0
-    night_begin: Annotated[float, about("when everybody goes home", unit="h", source="ours", ge=0, le=24)] = 23.0
-    night_end: Annotated[float, about("when a weekday begins", unit="h", source="ours", ge=0, le=24)] = 8.0
-    weekend_night_end: Annotated[float, about("when a weekend day begins", unit="h", source="ours", ge=0, le=24)] = 10.0
-    day_patterns: Annotated[tuple[str, ...], about("when undergraduate classes can meet", source="ours")] = (
-        _DAY_PATTERNS
-    )
-    graduate_patterns: Annotated[tuple[str, ...], about("when graduate classes can meet", source="ours")] = (
+    slot: Annotated[float, doc("length of a slot", unit="s", source="ours", gt=0)] = 1800.0
+    night_begin: Annotated[float, doc("when everybody goes home", unit="h", source="ours", ge=0, le=24)] = 23.0
+    night_end: Annotated[float, doc("when a weekday begins", unit="h", source="ours", ge=0, le=24)] = 8.0
+    weekend_night_end: Annotated[float, doc("when a weekend day begins", unit="h", source="ours", ge=0, le=24)] = 10.0
+    day_patterns: Annotated[tuple[str, ...], doc("when undergraduate classes can meet", source="ours")] = _DAY_PATTERNS
+    graduate_patterns: Annotated[tuple[str, ...], doc("when graduate classes can meet", source="ours")] = (
         _GRADUATE_PATTERNS
     )
     shared_courses: Annotated[
-        tuple[int, ...], about("courses in the lecture hall, for each undergraduate year", source="ours")
+        tuple[int, ...], doc("courses in the lecture hall, for each undergraduate year", source="ours")
     ] = (2, 2, 1, 1)
-    core_courses: Annotated[int, about("core courses of an undergraduate cohort", source="ours", ge=0)] = 3
-    electives: Annotated[int, about("undergraduate electives a department offers", source="ours", ge=0)] = 3
-    elective_years: Annotated[tuple[int, ...], about("undergraduate years that take an elective", source="ours")] = (
+    core_courses: Annotated[int, doc("core courses of an undergraduate cohort", source="ours", ge=0)] = 3
+    electives: Annotated[int, doc("undergraduate electives a department offers", source="ours", ge=0)] = 3
+    elective_years: Annotated[tuple[int, ...], doc("undergraduate years that take an elective", source="ours")] = (
         3,
         4,
     )
     own_elective: Annotated[
         float,
-        about("chance that an undergraduate's elective is of their department", source="ours", ge=0, le=1),
+        doc("chance that an undergraduate's elective is of their department", source="ours", ge=0, le=1),
     ] = 0.5
-    graduate_courses: Annotated[int, about("core courses of a graduate cohort", source="ours", ge=0)] = 2
-    graduate_electives: Annotated[int, about("graduate electives a department offers", source="ours", ge=0)] = 1
+    graduate_courses: Annotated[int, doc("core courses of a graduate cohort", source="ours", ge=0)] = 2
+    graduate_electives: Annotated[int, doc("graduate electives a department offers", source="ours", ge=0)] = 1
     graduate_own_elective: Annotated[
-        float, about("chance that a graduate's elective is of their department", source="ours", ge=0, le=1)
+        float, doc("chance that a graduate's elective is of their department", source="ours", ge=0, le=1)
     ] = 0.7
-    attendance: Annotated[float, about("chance to attend a class", source="ours", ge=0, le=1)] = 0.9
-    stay: Annotated[float, about("chance to stay in a free slot", symbol="σ", source="ours", ge=0, le=1)] = 0.75
+    attendance: Annotated[float, doc("chance to attend a class", source="ours", ge=0, le=1)] = 0.9
+    stay: Annotated[float, doc("chance to stay in a free slot", symbol="σ", source="ours", ge=0, le=1)] = 0.75
     stay_after_class: Annotated[
-        float, about("chance to stay in the slot after a class", symbol="σ", source="ours", ge=0, le=1)
+        float, doc("chance to stay in the slot after a class", symbol="σ", source="ours", ge=0, le=1)
     ] = 0.2
     jitter: Annotated[
-        float, about("a move takes effect up to so long after its slot began", unit="s", source="ours", ge=0)
+        float, doc("a move takes effect up to so long after its slot began", unit="s", source="ours", ge=0)
     ] = 600.0
     attractions: Annotated[
         dict[str, dict[str, float]],
-        about(
+        doc(
             "by kind of student, day and hours, the chances of places (a table in TOML)",
             symbol="a",
             source="ours",
         ),
     ] = msgspec.field(default_factory=lambda: {key: dict(places) for key, places in DEFAULT_ATTRACTIONS.items()})
     contact_probability: Annotated[
-        float, about("chance that a co-location yields a contact", source=_PAPER, ge=0, le=1)
+        float, doc("chance that a co-location yields a contact", source=_PAPER, ge=0, le=1)
     ] = 0.8
-    contact_min: Annotated[float, about("shortest contact", unit="s", source="ours: an iMote's scan period", gt=0)] = (
+    contact_min: Annotated[float, doc("shortest contact", unit="s", source="ours: an iMote's scan period", gt=0)] = (
         120.0
     )
-    contact_max: Annotated[float, about("longest contact", unit="s", source="ours", gt=0)] = 14400.0
+    contact_max: Annotated[float, doc("longest contact", unit="s", source="ours", gt=0)] = 14400.0
     contact_exponent: Annotated[
         float,
-        about("exponent of the truncated Pareto law of contact lengths", symbol="a", source="ours", gt=0),
+        doc("exponent of the truncated Pareto law of contact lengths", symbol="a", source="ours", gt=0),
     ] = 1.5
 
     def __post_init__(self) -> None:
@@ -241,7 +237,7 @@ class CampusMovement:
     students: list[Student]
     stays: Stays
     """In the numbering of ``Campus.buildings``; the number after the last is OFF."""
-    about: dict[str, Any]
+    metadata: dict[str, Any]
 
     def __repr__(self) -> str:
         return f"Movement(campus, {len(self.students)} nodes, {self.duration:g} s)"
@@ -275,13 +271,13 @@ class CampusMovement:
             longest=p.contact_max,
             exponent=p.contact_exponent,
         )
-        return labelled(len(self.students), contacts, self.duration, self.about)
+        return labelled(len(self.students), contacts, self.duration, self.metadata)
 
 
 def campus(parameters: Campus, seed: int) -> CampusMovement:
-    """Draw everybody's stays; ``about`` has each student's department, year and home.
+    """Draw everybody's stays; ``metadata`` has each student's department, year and home.
 
-    >>> campus(Campus(days=1), seed=1).about["years"][:9]
+    >>> campus(Campus(days=1), seed=1).metadata["years"][:9]
     ['1', '1', '1', '1', '1', '1', '1', '1', '2']
     """
     people = students(parameters, seed)

@@ -63,9 +63,9 @@ class Habit(NamedTuple):
     places: list[str]
     upto: list[float]
 
-    def drawn(self, luck: float) -> str:
+    def drawn(self, draw: float) -> str:
         """Take the place for a uniform number in [0, 1)."""
-        return self.places[min(bisect_right(self.upto, luck * self.upto[-1]), len(self.places) - 1)]
+        return self.places[min(bisect_right(self.upto, draw * self.upto[-1]), len(self.places) - 1)]
 
 
 def attraction_tables(p: Campus, student: Student) -> tuple[list[Habit | None], list[Habit | None]]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import numpy as np
 
-from hunet.model.parameters import Parameters, about
+from hunet.model.parameters import Parameters, doc
 from hunet.worlds.movement import RadioMovement, check_order, check_radio_area
 from hunet.worlds.streams import stream
 from hunet.worlds.tracks import Breakpoints, Tracks, from_instant
@@ -38,16 +38,14 @@ _CHUNK = 64
 class Cluster(Parameters, frozen=True):
     """Nodes that move alike."""
 
-    nodes: Annotated[int, about("number of people", source=_ONE, ge=1)] = 10
-    x: Annotated[float, about("centre of the disk", unit="m", source=_ONE)] = 0.0
-    y: Annotated[float, about("centre of the disk", unit="m", source=_ONE)] = 0.0
-    radius: Annotated[float, about("radius of the disk; none: the whole area", unit="m", source=_ONE, ge=0)] | None = (
-        None
-    )
-    speed_min: Annotated[float, about("slowest speed", unit="m/s", source=_ONE, gt=0)] = 0.5
-    speed_max: Annotated[float, about("fastest speed", unit="m/s", source=_ONE, gt=0)] = 1.5
-    pause_min: Annotated[float, about("shortest wait", unit="s", source=_ONE, ge=0)] = 0.0
-    pause_max: Annotated[float, about("longest wait", unit="s", source=_ONE, ge=0)] = 120.0
+    nodes: Annotated[int, doc("number of people", source=_ONE, ge=1)] = 10
+    x: Annotated[float, doc("centre of the disk", unit="m", source=_ONE)] = 0.0
+    y: Annotated[float, doc("centre of the disk", unit="m", source=_ONE)] = 0.0
+    radius: Annotated[float, doc("radius of the disk; none: the whole area", unit="m", source=_ONE, ge=0)] | None = None
+    speed_min: Annotated[float, doc("slowest speed", unit="m/s", source=_ONE, gt=0)] = 0.5
+    speed_max: Annotated[float, doc("fastest speed", unit="m/s", source=_ONE, gt=0)] = 1.5
+    pause_min: Annotated[float, doc("shortest wait", unit="s", source=_ONE, ge=0)] = 0.0
+    pause_max: Annotated[float, doc("longest wait", unit="s", source=_ONE, ge=0)] = 120.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -58,17 +56,17 @@ class Cluster(Parameters, frozen=True):
 class Clusters(Parameters, frozen=True):
     """Clusters and ferries; the default has three of 20 people each, and six who walk between them."""
 
-    groups: Annotated[tuple[Cluster, ...], about("who moves how; a table for each group", source=_ONE)] = (
+    groups: Annotated[tuple[Cluster, ...], doc("who moves how; a table for each group", source=_ONE)] = (
         Cluster(nodes=20, x=200.0, y=200.0, radius=120.0),
         Cluster(nodes=20, x=800.0, y=200.0, radius=120.0),
         Cluster(nodes=20, x=500.0, y=700.0, radius=120.0),
         Cluster(nodes=6, speed_min=2.0, speed_max=5.0),
     )
-    width: Annotated[float, about("width of the area", unit="m", source="ours", gt=0)] = 1000.0
-    height: Annotated[float, about("height of the area", unit="m", source="ours", gt=0)] = 1000.0
-    radio_range: Annotated[float, about("radio range", unit="m", source="ours", gt=0)] = 20.0
-    duration: Annotated[float, about("length of the run", unit="s", source="ours", gt=0)] = 7200.0
-    warmup: Annotated[float, about("seconds walked before time 0", unit="s", source=_ONE, ge=0)] = 0.0
+    width: Annotated[float, doc("width of the area", unit="m", source="ours", gt=0)] = 1000.0
+    height: Annotated[float, doc("height of the area", unit="m", source="ours", gt=0)] = 1000.0
+    radio_range: Annotated[float, doc("radio range", unit="m", source="ours", gt=0)] = 20.0
+    duration: Annotated[float, doc("length of the run", unit="s", source="ours", gt=0)] = 7200.0
+    warmup: Annotated[float, doc("seconds walked before time 0", unit="s", source=_ONE, ge=0)] = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -78,15 +76,15 @@ class Clusters(Parameters, frozen=True):
 
 
 def clusters(parameters: Clusters, seed: int) -> RadioMovement:
-    """Draw everybody's walk; ``about`` has the group of each node.
+    """Draw everybody's walk; ``metadata`` has the group of each node.
 
-    >>> clusters(Clusters(groups=(Cluster(nodes=3),), duration=10), seed=1).about["communities"]
+    >>> clusters(Clusters(groups=(Cluster(nodes=3),), duration=10), seed=1).metadata["communities"]
     [0, 0, 0]
     """
-    group_of = [place for place, group in enumerate(parameters.groups) for _ in range(group.nodes)]
+    group_of = [index for index, group in enumerate(parameters.groups) for _ in range(group.nodes)]
     tracks = Tracks.from_breakpoints(
-        _walk(parameters, parameters.groups[place], stream(seed, "clusters", "walk", node))
-        for node, place in enumerate(group_of)
+        _walk(parameters, parameters.groups[index], stream(seed, "clusters", "walk", node))
+        for node, index in enumerate(group_of)
     )
     known = {"world": "clusters", "seed": seed, "parameters": msgspec.to_builtins(parameters)}
     return RadioMovement(tracks, parameters.duration, parameters.radio_range, known | {"communities": group_of})

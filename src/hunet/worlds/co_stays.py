@@ -72,8 +72,8 @@ def meetings(
     exponent: float,
 ) -> ContactColumns:
     """Draw at most one contact per co-location."""
-    luck, length_share, start_share = rng.random((len(together.a), 3)).T
-    in_contact = luck < probability
+    draw, length_share, start_share = rng.random((len(together.a), 3)).T
+    in_contact = draw < probability
     a, b, begin, end = (column[in_contact] for column in together)
     length = np.minimum(truncated_pareto(shortest, longest, exponent, length_share[in_contact]), end - begin)
     # Both ends stay inside the co-location, rounding or not.

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from hunet.model.parameters import Parameters, about
+from hunet.model.parameters import Parameters, doc
 from hunet.worlds.movement import RadioMovement, check_order, check_radio_area
 from hunet.worlds.society import Society, communities, placed, related, squares_that_fit, weighted
 from hunet.worlds.streams import stream
@@ -55,56 +55,56 @@ _TEXT = "SocialCast, section V.A"
 class Community(Parameters, frozen=True):
     """Community-based mobility; the defaults are SocialCast's Table I."""
 
-    hosts: Annotated[int, about("number of people", symbol="N", source=_TABLE, ge=2)] = 100
-    side: Annotated[float, about("side of the square area", unit="m", source=_TABLE, gt=0)] = 4000.0
-    squares: Annotated[int, about("squares of the grid per side", source=_TEXT, ge=1)] = 20
-    caves: Annotated[int, about("caves of the initial network", symbol="K", source=_TEXT, ge=1)] = 10
-    rewiring: Annotated[
-        float, about("probability that a relation is rewired", symbol="p", source=_TEXT, ge=0, le=1)
-    ] = 0.1
+    hosts: Annotated[int, doc("number of people", symbol="N", source=_TABLE, ge=2)] = 100
+    side: Annotated[float, doc("side of the square area", unit="m", source=_TABLE, gt=0)] = 4000.0
+    squares: Annotated[int, doc("squares of the grid per side", source=_TEXT, ge=1)] = 20
+    caves: Annotated[int, doc("caves of the initial network", symbol="K", source=_TEXT, ge=1)] = 10
+    rewiring: Annotated[float, doc("probability that a relation is rewired", symbol="p", source=_TEXT, ge=0, le=1)] = (
+        0.1
+    )
     strength_spread: Annotated[
         float,
-        about("strong relations are uniform in (1 - θ, 1]", symbol="θ", source="authors' generator", ge=0, le=1),
+        doc("strong relations are uniform in (1 - θ, 1]", symbol="θ", source="authors' generator", ge=0, le=1),
     ] = 0.1
     weak_ties: Annotated[
-        bool, about("unrelated hosts attract a little: uniform in [0, θ)", source="authors' generator: true")
+        bool, doc("unrelated hosts attract a little: uniform in [0, θ)", source="authors' generator: true")
     ] = False
     detection: Annotated[
         Literal["girvan-newman", "caves"],
-        about("how communities are found; caves is the shortcut for many hosts", source=_TEXT),
+        doc("how communities are found; caves is the shortcut for many hosts", source=_TEXT),
     ] = "girvan-newman"
     distinct_squares: Annotated[
-        bool, about("no two communities share a square", source="ours; authors' generator: false")
+        bool, doc("no two communities share a square", source="ours; authors' generator: false")
     ] = True
     min_separation: Annotated[
         int,
-        about("least distance of home squares, diagonal steps count 1", unit="squares", source="ours", ge=0),
+        doc("least distance of home squares, diagonal steps count 1", unit="squares", source="ours", ge=0),
     ] = 0
     choice: Annotated[
         Literal["proportional", "deterministic", "pseudo", "hcmm"],
-        about(
+        doc(
             "how the next square is chosen",
             source="Musolesi and Mascolo, section 3; SocialCast: deterministic",
         ),
     ] = "proportional"
     association: Annotated[
         Literal["home", "goal"],
-        about("which hosts count for a square: who lives there, or is heading there", source=_TEXT),
+        doc("which hosts count for a square: who lives there, or is heading there", source=_TEXT),
     ] = "home"
     normalisation: Annotated[
         Literal["sum", "mean"],
-        about("attraction as the sum or the mean over the associated hosts", source=f"{_TEXT}; Musolesi: mean"),
+        doc("attraction as the sum or the mean over the associated hosts", source=f"{_TEXT}; Musolesi: mean"),
     ] = "sum"
     drift: Annotated[
         float,
-        about("added to every square's attraction, choice=proportional", symbol="d", source="Musolesi", ge=0),
+        doc("added to every square's attraction, choice=proportional", symbol="d", source="Musolesi", ge=0),
     ] = 0.0
     rank_mean: Annotated[
-        float, about("mean of the exponential rank, choice=pseudo", symbol="μ", source="INET, expmean", gt=0)
+        float, doc("mean of the exponential rank, choice=pseudo", symbol="μ", source="INET, expmean", gt=0)
     ] = 1.0
     travellers: Annotated[
         int,
-        about(
+        doc(
             "so many take the second-best square where the best is theirs, choice=deterministic",
             source="Musolesi",
             ge=0,
@@ -112,22 +112,22 @@ class Community(Parameters, frozen=True):
     ] = 0
     excursion: Annotated[
         float,
-        about("chance to stay on in a foreign square, choice=hcmm", symbol="p_e", source="ours", ge=0, lt=1),
+        doc("chance to stay on in a foreign square, choice=hcmm", symbol="p_e", source="ours", ge=0, lt=1),
     ] = 0.8
-    speed_min: Annotated[float, about("slowest speed (exclusive)", unit="m/s", source=_TABLE, gt=0)] = 1.0
-    speed_max: Annotated[float, about("fastest speed", symbol="S", unit="m/s", source=_TABLE, gt=0)] = 6.0
+    speed_min: Annotated[float, doc("slowest speed (exclusive)", unit="m/s", source=_TABLE, gt=0)] = 1.0
+    speed_max: Annotated[float, doc("fastest speed", symbol="S", unit="m/s", source=_TABLE, gt=0)] = 6.0
     speed_per: Annotated[
         Literal["leg", "host"],
-        about("when a speed is drawn: for each leg, or once per host", source="INET; generator: host"),
+        doc("when a speed is drawn: for each leg, or once per host", source="INET; generator: host"),
     ] = "leg"
-    radio_range: Annotated[float, about("radio range", symbol="r", unit="m", source=_TABLE, gt=0)] = 250.0
-    duration: Annotated[float, about("length of the run", symbol="T", unit="s", source=_TABLE, gt=0)] = 28800.0
+    radio_range: Annotated[float, doc("radio range", symbol="r", unit="m", source=_TABLE, gt=0)] = 250.0
+    duration: Annotated[float, doc("length of the run", symbol="T", unit="s", source=_TABLE, gt=0)] = 28800.0
     reconfiguration: Annotated[
         float | None,
-        about("interval at which society is drawn anew; none: never", unit="s", source="generator: 10000"),
+        doc("interval at which society is drawn anew; none: never", unit="s", source="generator: 10000"),
     ] = None
     society_stays: Annotated[
-        bool, about("a reconfiguration moves the squares and leaves who knows whom", source="authors' generator: true")
+        bool, doc("a reconfiguration moves the squares and leaves who knows whom", source="authors' generator: true")
     ] = False
 
     def __post_init__(self) -> None:
@@ -161,10 +161,10 @@ class Community(Parameters, frozen=True):
 
 
 def community(parameters: Community, seed: int) -> RadioMovement:
-    """Draw everybody's walk, with the communities in ``about``.
+    """Draw everybody's walk, with the communities in ``metadata``.
 
     >>> walk = community(Community(hosts=20, caves=2, duration=600), seed=1)
-    >>> walk.about["communities"][:6]
+    >>> walk.metadata["communities"][:6]
     [0, 1, 0, 1, 0, 1]
     """
     interval = parameters.reconfiguration or math.inf
@@ -199,7 +199,7 @@ def draw_society(p: Community, seed: int, epoch: int = 0) -> Society:
 
 
 def _described(society: Society, per_side: int) -> dict[str, Any]:
-    """Describe for ``about``: the community of each host, and [column, row] of each community's square."""
+    """Describe for ``metadata``: the community of each host, and [column, row] of each community's square."""
     squares = [[int(square) % per_side, int(square) // per_side] for square in society.square]
     return {"communities": society.community.tolist(), "home_squares": squares}
 
@@ -272,13 +272,13 @@ def attraction(p: Community, weight: Floats, associated: Integers) -> Floats:
     return pull / np.maximum(1, np.bincount(associated, minlength=p.squares**2))
 
 
-def chosen(p: Community, pull: Floats, current: int, luck: float, travels: bool = False) -> int:
+def chosen(p: Community, pull: Floats, current: int, draw: float, travels: bool = False) -> int:
     """Choose the next square by the rule of ``choice``; without any attraction a host stays in its square."""
     if p.choice == "proportional":
         upto = np.cumsum(pull + p.drift)
         if upto[-1] <= 0:
             return current
-        return min(int(np.searchsorted(upto, luck * upto[-1], "right")), len(pull) - 1)
+        return min(int(np.searchsorted(upto, draw * upto[-1], "right")), len(pull) - 1)
     if pull.max() <= 0:
         return current
     if p.choice == "deterministic":
@@ -288,7 +288,7 @@ def chosen(p: Community, pull: Floats, current: int, luck: float, travels: bool 
         others = np.where(np.arange(len(pull)) == best, 0.0, pull)
         return int(np.argmax(others)) if others.max() > 0 else current
     ranking = np.argsort(-pull, kind="stable")[: int((pull > 0).sum())]
-    return int(ranking[min(int(-p.rank_mean * math.log1p(-luck)), len(ranking) - 1)])
+    return int(ranking[min(int(-p.rank_mean * math.log1p(-draw)), len(ranking) - 1)])
 
 
 class _HomeChoice:
@@ -301,12 +301,12 @@ class _HomeChoice:
         odds = ((pull + p.drift)[squares].tolist() for pull, squares in zip(self.pull, self.squares, strict=True))
         self.upto = [list(accumulate(each)) for each in odds]
 
-    def square(self, host: int, current: int, luck: float) -> int:
+    def square(self, host: int, current: int, draw: float) -> int:
         if self.p.choice == "hcmm" and current != self.home[host]:
-            return current if luck < self.p.excursion else self.home[host]
+            return current if draw < self.p.excursion else self.home[host]
         if self.p.choice in ("deterministic", "pseudo"):
-            return chosen(self.p, self.pull[host], current, luck, host < self.p.travellers)
+            return chosen(self.p, self.pull[host], current, draw, host < self.p.travellers)
         upto = self.upto[host]
         if not upto:
             return current
-        return self.squares[host][min(bisect_right(upto, luck * upto[-1]), len(upto) - 1)]
+        return self.squares[host][min(bisect_right(upto, draw * upto[-1]), len(upto) - 1)]

@@ -102,7 +102,7 @@ def exact_contacts(tracks: Tracks, radio_range: float, until: float, *, window: 
 
 def near_pairs(x: Floats, y: Floats, distance: float) -> Iterator[tuple[Integers, Integers]]:
     """Find pairs of standing points at most ``distance`` apart, each pair once, in portions."""
-    column, row = (np.floor((place - place.min()) / distance).astype(np.int64) for place in (x, y))
+    column, row = (np.floor((axis - axis.min()) / distance).astype(np.int64) for axis in (x, y))
     stride = int(column.max()) + 3
     cell = row * stride + column
     order = np.argsort(cell)
@@ -207,9 +207,9 @@ def _meetings(
     combinations = legs_one * legs_two
     if len(combinations) and combinations.max() > 1:
         which = np.repeat(np.arange(len(one)), combinations)
-        place = np.arange(len(which)) - np.repeat(np.cumsum(combinations) - combinations, combinations)
-        leg_one = leg_one[which] + place // legs_two[which]
-        leg_two = leg_two[which] + place % legs_two[which]
+        index = np.arange(len(which)) - np.repeat(np.cumsum(combinations) - combinations, combinations)
+        leg_one = leg_one[which] + index // legs_two[which]
+        leg_two = leg_two[which] + index % legs_two[which]
         opens, closes = opens[which], closes[which]
     both_from = np.maximum(legs.begin[leg_one], legs.begin[leg_two])
     low = np.maximum(both_from, opens)

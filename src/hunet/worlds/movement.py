@@ -32,8 +32,8 @@ class Movement(Protocol):
         """Seconds of movement, from time 0."""
 
     @property
-    def about(self) -> dict[str, Any]:
-        """What is known of the nodes, as JSON values; it becomes ``Contacts.about``."""
+    def metadata(self) -> dict[str, Any]:
+        """What is known of the nodes, as JSON values; it becomes ``Contacts.metadata``."""
 
     def positions(self, times: ArrayLike) -> Floats:
         """Say where everybody is at the given times: an array [instant, node, (x, y)]."""
@@ -49,10 +49,10 @@ class RadioMovement:
     tracks: Tracks
     duration: float
     radio_range: float
-    about: dict[str, Any]
+    metadata: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"Movement({self.about.get('world', 'a world')}, {len(self.tracks)} nodes, {self.duration:g} s)"
+        return f"Movement({self.metadata.get('world', 'a world')}, {len(self.tracks)} nodes, {self.duration:g} s)"
 
     def positions(self, times: ArrayLike) -> Floats:
         """Say where everybody is at the given times: an array [instant, node, (x, y)]."""
@@ -61,10 +61,10 @@ class RadioMovement:
     def contacts(self) -> Contacts:
         """Find the exact contacts."""
         found = exact_contacts(self.tracks, self.radio_range, self.duration)
-        return labelled(len(self.tracks), found, self.duration, self.about)
+        return labelled(len(self.tracks), found, self.duration, self.metadata)
 
 
-def labelled(nodes: int, found: ContactColumns, duration: float, about: dict[str, Any]) -> Contacts:
+def labelled(nodes: int, found: ContactColumns, duration: float, metadata: dict[str, Any]) -> Contacts:
     """Make the contact table of a world: nodes named by number, and what is known of them.
 
     A contact that begins at 0 or ends at ``duration`` was under way when the observation began or ended.
@@ -72,7 +72,7 @@ def labelled(nodes: int, found: ContactColumns, duration: float, about: dict[str
     names = [str(node) for node in range(nodes)]
     contacts = Contacts.from_arrays(names, *found, span=(0.0, duration))
     cut = {"left": int((contacts.start <= 0).sum()), "right": int((contacts.end >= duration).sum())}
-    contacts.about.update(about, censored=cut)
+    contacts.metadata.update(metadata, censored=cut)
     return contacts
 
 

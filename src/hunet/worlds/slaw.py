@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 
 from hunet.model.errors import ConfigurationError
-from hunet.model.parameters import Parameters, about
+from hunet.model.parameters import Parameters, doc
 from hunet.worlds.exact_contacts import near_pairs
 from hunet.worlds.fractal_map import fractal_waypoints, hurst_parameter
 from hunet.worlds.movement import RadioMovement, check_order, check_radio_area
@@ -46,46 +46,44 @@ _BONNMOTION = "BonnMotion"
 class Slaw(Parameters, frozen=True):
     """SLAW; the defaults are the paper's scenario at a maximum speed of 10 m/s."""
 
-    nodes: Annotated[int, about("number of people", symbol="N", source=_PAPER, ge=2)] = 100
-    side: Annotated[float, about("side of the square area", unit="m", source=_PAPER, gt=0)] = 1000.0
-    radio_range: Annotated[float, about("radio range", symbol="r", unit="m", source=_PAPER, gt=0)] = 50.0
-    duration: Annotated[float, about("length of the run", symbol="T", unit="s", source=_PAPER, gt=0)] = 3000.0
-    speed_min: Annotated[float, about("slowest speed (exclusive)", unit="m/s", source="ours", gt=0)] = 1.0
-    speed_max: Annotated[float, about("fastest speed; the paper sweeps 5 to 50", unit="m/s", source=_PAPER, gt=0)] = (
-        10.0
-    )
-    waypoints: Annotated[int, about("number of waypoints", symbol="n", source=_BONNMOTION, ge=16)] = 1000
-    hurst: Annotated[float, about("Hurst parameter of the waypoints", symbol="H", source=_BONNMOTION, gt=0.5, lt=1)] = (
+    nodes: Annotated[int, doc("number of people", symbol="N", source=_PAPER, ge=2)] = 100
+    side: Annotated[float, doc("side of the square area", unit="m", source=_PAPER, gt=0)] = 1000.0
+    radio_range: Annotated[float, doc("radio range", symbol="r", unit="m", source=_PAPER, gt=0)] = 50.0
+    duration: Annotated[float, doc("length of the run", symbol="T", unit="s", source=_PAPER, gt=0)] = 3000.0
+    speed_min: Annotated[float, doc("slowest speed (exclusive)", unit="m/s", source="ours", gt=0)] = 1.0
+    speed_max: Annotated[float, doc("fastest speed; the paper sweeps 5 to 50", unit="m/s", source=_PAPER, gt=0)] = 10.0
+    waypoints: Annotated[int, doc("number of waypoints", symbol="n", source=_BONNMOTION, ge=16)] = 1000
+    hurst: Annotated[float, doc("Hurst parameter of the waypoints", symbol="H", source=_BONNMOTION, gt=0.5, lt=1)] = (
         0.75
     )
-    levels: Annotated[int, about("times the area is split into four", source=_BONNMOTION, ge=1, le=15)] = 8
+    levels: Annotated[int, doc("times the area is split into four", source=_BONNMOTION, ge=1, le=15)] = 8
     first_variance: Annotated[
-        float, about("normalised variance of the first split", symbol="V_1", source=_BONNMOTION, gt=0, lt=3)
+        float, doc("normalised variance of the first split", symbol="V_1", source=_BONNMOTION, gt=0, lt=3)
     ] = 0.8
     split: Annotated[
         Literal["uniform", "first31"],
-        about("how a box is shared among its four children", source="ours; BonnMotion: first31"),
+        doc("how a box is shared among its four children", source="ours; BonnMotion: first31"),
     ] = "uniform"
     least_action: Annotated[
         float,
-        about("exponent of distance in the choice of the next waypoint", symbol="α", source=_BONNMOTION, ge=0),
+        doc("exponent of distance in the choice of the next waypoint", symbol="α", source=_BONNMOTION, ge=0),
     ] = 3.0
     cluster_range: Annotated[
         float,
-        about("waypoints this close belong to one cluster", symbol="R", unit="m", source=_BONNMOTION, gt=0),
+        doc("waypoints this close belong to one cluster", symbol="R", unit="m", source=_BONNMOTION, gt=0),
     ] = 50.0
-    cluster_ratio: Annotated[float, about("a walker has one in so many clusters", source=_BONNMOTION, ge=1)] = 5.0
+    cluster_ratio: Annotated[float, doc("a walker has one in so many clusters", source=_BONNMOTION, ge=1)] = 5.0
     waypoint_ratio: Annotated[
-        float, about("a trip visits one in so many waypoints of a cluster", source=_BONNMOTION, ge=1)
+        float, doc("a trip visits one in so many waypoints of a cluster", source=_BONNMOTION, ge=1)
     ] = 5.0
-    pause_min: Annotated[float, about("shortest pause", symbol="L", unit="s", source=_BONNMOTION, gt=0)] = 10.0
-    pause_max: Annotated[float, about("longest pause", symbol="U", unit="s", source=_BONNMOTION, gt=0)] = 50.0
+    pause_min: Annotated[float, doc("shortest pause", symbol="L", unit="s", source=_BONNMOTION, gt=0)] = 10.0
+    pause_max: Annotated[float, doc("longest pause", symbol="U", unit="s", source=_BONNMOTION, gt=0)] = 50.0
     pause_exponent: Annotated[
-        float, about("exponent of the truncated Pareto law of pauses", symbol="β", source=_BONNMOTION, gt=0)
+        float, doc("exponent of the truncated Pareto law of pauses", symbol="β", source=_BONNMOTION, gt=0)
     ] = 1.0
     start: Annotated[
         Literal["random", "sync"],
-        about("begin at a random instant of a trip, or all at a trip's start", source="ours"),
+        doc("begin at a random instant of a trip, or all at a trip's start", source="ours"),
     ] = "random"
 
     def __post_init__(self) -> None:
@@ -101,10 +99,10 @@ class Slaw(Parameters, frozen=True):
 
 
 def slaw(parameters: Slaw, seed: int) -> RadioMovement:
-    """Draw everybody's walk; ``about`` has the map's measured Hurst parameter and each walker's clusters.
+    """Draw everybody's walk; ``metadata`` has the map's measured Hurst parameter and each walker's clusters.
 
     >>> walk = slaw(Slaw(nodes=3, duration=60), seed=1)
-    >>> abs(walk.about["measured_hurst"] - 0.75) < 0.03
+    >>> abs(walk.metadata["measured_hurst"] - 0.75) < 0.03
     True
     """
     x, y = waypoint_map(parameters, seed)
@@ -215,7 +213,7 @@ class _Walker:
         """Visit all waypoints of the plan by least action, each followed by a pause."""
         p, left = self.p, len(plan)
         plan, x, y = plan.copy(), self.x[plan], self.y[plan]
-        luck, drawn_speed, drawn_pause = self.rng.random((3, left))
+        draw, drawn_speed, drawn_pause = self.rng.random((3, left))
         pauses = truncated_pareto(p.pause_min, p.pause_max, p.pause_exponent, drawn_pause).tolist()
         speeds = (p.speed_max - (p.speed_max - p.speed_min) * drawn_speed).tolist()
         now, here = self.times[-1], self.visits[-1]
@@ -226,7 +224,7 @@ class _Walker:
             if nearest == np.inf:
                 break  # only the place where the walker stands is left
             upto = np.cumsum((nearest / squared) ** (p.least_action / 2))
-            next_ = min(int(np.searchsorted(upto, luck[flight] * upto[-1], "right")), left - 1)
+            next_ = min(int(np.searchsorted(upto, draw[flight] * upto[-1], "right")), left - 1)
             here = int(plan[next_])
             arrives = now + math.sqrt(squared[next_]) / speeds[flight]
             now = arrives + pauses[flight]

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import numpy as np
 
-from hunet.model.parameters import Parameters, about
+from hunet.model.parameters import Parameters, doc
 from hunet.worlds.movement import RadioMovement, check_order, check_radio_area
 from hunet.worlds.streams import stream
 from hunet.worlds.tracks import Breakpoints, Tracks, from_instant
@@ -44,32 +44,30 @@ _PAPER = "Zhao and Wu, section V"
 class RandomWaypoint(Parameters, frozen=True):
     """Random waypoint; the defaults are the paper's scenario at a maximum speed of 10 m/s."""
 
-    nodes: Annotated[int, about("number of people", symbol="N", source=_PAPER, ge=2)] = 100
-    width: Annotated[float, about("width of the area", unit="m", source=_PAPER, gt=0)] = 1000.0
-    height: Annotated[float, about("height of the area", unit="m", source=_PAPER, gt=0)] = 1000.0
-    radio_range: Annotated[float, about("radio range", symbol="r", unit="m", source=_PAPER, gt=0)] = 50.0
-    duration: Annotated[float, about("length of the run", symbol="T", unit="s", source=_PAPER, gt=0)] = 3000.0
+    nodes: Annotated[int, doc("number of people", symbol="N", source=_PAPER, ge=2)] = 100
+    width: Annotated[float, doc("width of the area", unit="m", source=_PAPER, gt=0)] = 1000.0
+    height: Annotated[float, doc("height of the area", unit="m", source=_PAPER, gt=0)] = 1000.0
+    radio_range: Annotated[float, doc("radio range", symbol="r", unit="m", source=_PAPER, gt=0)] = 50.0
+    duration: Annotated[float, doc("length of the run", symbol="T", unit="s", source=_PAPER, gt=0)] = 3000.0
     speed_min: Annotated[
         float,
-        about(
+        doc(
             "slowest speed (exclusive); 0 makes the mean speed decay for ever",
             unit="m/s",
             source="ours",
             ge=0,
         ),
     ] = 1.0
-    speed_max: Annotated[float, about("fastest speed; the paper sweeps 5 to 50", unit="m/s", source=_PAPER, gt=0)] = (
-        10.0
-    )
-    pause_min: Annotated[float, about("shortest pause at a goal", unit="s", source="ours", ge=0)] = 0.0
-    pause_max: Annotated[float, about("longest pause at a goal", unit="s", source="ours", ge=0)] = 0.0
+    speed_max: Annotated[float, doc("fastest speed; the paper sweeps 5 to 50", unit="m/s", source=_PAPER, gt=0)] = 10.0
+    pause_min: Annotated[float, doc("shortest pause at a goal", unit="s", source="ours", ge=0)] = 0.0
+    pause_max: Annotated[float, doc("longest pause at a goal", unit="s", source="ours", ge=0)] = 0.0
     start: Annotated[
         Literal["uniform", "warmup", "stationary"],
-        about("how the run begins: placed uniformly, after a warm-up, or in the steady state", source=_PAPER),
+        doc("how the run begins: placed uniformly, after a warm-up, or in the steady state", source=_PAPER),
     ] = "uniform"
-    warmup: Annotated[
-        float, about("seconds walked before time 0, with start=warmup", unit="s", source="ours", ge=0)
-    ] = 400.0
+    warmup: Annotated[float, doc("seconds walked before time 0, with start=warmup", unit="s", source="ours", ge=0)] = (
+        400.0
+    )
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -131,16 +129,16 @@ def _steady_state(p: RandomWaypoint, rng: Generator) -> Breakpoints:
     mean_pause = (p.pause_min + p.pause_max) / 2
     travel = mean_leg(p.width, p.height) / mean_speed(p.speed_min, p.speed_max)
     if rng.random() < mean_pause / (mean_pause + travel):
-        place, share = rng.random(2) * (p.width, p.height), rng.random(2)
+        start, share = rng.random(2) * (p.width, p.height), rng.random(2)
         # A pause is met in proportion to its length, and a uniform part of it is left.
         whole = math.sqrt(p.pause_min**2 + share[0] * (p.pause_max**2 - p.pause_min**2))
         rest = whole * (1 - share[1])
-        return np.array([0.0, rest]), np.full(2, place[0]), np.full(2, place[1])
+        return np.array([0.0, rest]), np.full(2, start[0]), np.full(2, start[1])
     diagonal = math.hypot(p.width, p.height)
     while True:
-        x0, y0, x1, y1, luck = rng.random(5) * (p.width, p.height, p.width, p.height, diagonal)
+        x0, y0, x1, y1, draw = rng.random(5) * (p.width, p.height, p.width, p.height, diagonal)
         length = math.hypot(x1 - x0, y1 - y0)
-        if luck < length:
+        if draw < length:
             break
     done, speed_share, pause_share = rng.random(3)
     speed = p.speed_min * (p.speed_max / p.speed_min) ** (1 - speed_share)

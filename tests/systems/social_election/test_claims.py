@@ -80,9 +80,9 @@ class Study:
         (self.folder / "study.json").write_text(json.dumps({"points": [0] * self.points}))
 
     def _write(self, name: str, rows: list[dict[str, Any]]) -> None:
-        place = self.folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.Table.from_pylist(rows), place)
+        coordinates = self.folder / name
+        coordinates.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows), coordinates)
 
 
 def figure_1(
@@ -99,10 +99,10 @@ def figure_1(
         ours = (100 + speed * faster) * (delegated if replication == "delegation" else 1.0)
         over = margin * (1.05 if world == "slaw" else 1.0) * (slower if speed <= 20 else 1.0)
         over *= over_delegation if replication == "delegation" else 1.0
-        place = {"world": world, "speed": speed, "replication": replication}
+        coordinates = {"world": world, "speed": speed, "replication": replication}
         seeds = [ours + 0.01 * seed for seed in range(4)]
-        study.add(*seeds, **place)  # type: ignore[arg-type]
-        study.add(*(each / over for each in seeds), protocol="random-broker", **place)  # type: ignore[arg-type]
+        study.add(*seeds, **coordinates)  # type: ignore[arg-type]
+        study.add(*(each / over for each in seeds), protocol="random-broker", **coordinates)  # type: ignore[arg-type]
 
 
 def judged(results: Path) -> list[Claim]:

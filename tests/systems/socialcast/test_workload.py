@@ -15,7 +15,7 @@ LABELS = [7, 7, 8, 7, 8, 7, 9, 7, 8, 7]
 
 def crowd(labels: list[int] | None = None, nodes: int = 10) -> Contacts:
     rows = [(f"n{k}", f"n{k + 1}", 10.0 * k, 10.0 * k + 5) for k in range(nodes - 1)]
-    return Contacts.from_records(rows, about={"communities": labels or LABELS})
+    return Contacts.from_records(rows, metadata={"communities": labels or LABELS})
 
 
 def of_each(work: Workload) -> dict[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from hunet.model import MessageSet, Node, Parameters, about, members
+from hunet.model import MessageSet, Node, Parameters, doc, members
 from hunet.protocols import Data
 from hunet.protocols.carrier import BufferParameters, Carrier
 
@@ -12,8 +12,8 @@ from hunet.protocols.carrier import BufferParameters, Carrier
 class GossipParameters(BufferParameters, frozen=True):
     """The two parameters of GOSSIP1."""
 
-    probability: Annotated[float, about("of passing a message on", symbol="p", source="section II", ge=0, le=1)] = 0.7
-    sure_hops: Annotated[int, about("hops in which everybody passes on", symbol="k", source="section II", ge=0)] = 1
+    probability: Annotated[float, doc("of passing a message on", symbol="p", source="section II", ge=0, le=1)] = 0.7
+    sure_hops: Annotated[int, doc("hops in which everybody passes on", symbol="k", source="section II", ge=0)] = 1
 
 
 class Gossip(Carrier):

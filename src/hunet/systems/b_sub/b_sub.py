@@ -17,7 +17,7 @@ from hunet.model import (
     Parameters,
     PeerError,
     Topic,
-    about,
+    doc,
     interest_of,
     members,
     without,
@@ -59,7 +59,7 @@ class BSubParameters(BufferParameters, frozen=True):
     decay_cycle: (
         Annotated[
             float,
-            about(
+            doc(
                 "time in which every counter loses 1; none: twice the mean gap between contacts that a device sees",
                 symbol="1/DF",
                 unit="s",
@@ -69,12 +69,12 @@ class BSubParameters(BufferParameters, frozen=True):
         ]
         | None
     ) = None
-    counters: Annotated[int, about("counters of a filter", symbol="m", source="section 6.1", ge=8, le=256)] = 256
-    hashes: Annotated[int, about("positions of a tag", symbol="k", source="section 6.1", ge=1, le=16)] = 3
-    initial: Annotated[int, about("counter of a new interest", symbol="Π", source="section 6.1", ge=1, le=255)] = 5
+    counters: Annotated[int, doc("counters of a filter", symbol="m", source="section 6.1", ge=8, le=256)] = 256
+    hashes: Annotated[int, doc("positions of a tag", symbol="k", source="section 6.1", ge=1, le=16)] = 3
+    initial: Annotated[int, doc("counter of a new interest", symbol="Π", source="section 6.1", ge=1, le=255)] = 5
     ceiling: Annotated[
         int,
-        about(
+        doc(
             "where counters stop: up to 255 a counter is a byte, up to 65535 two, above that four",
             symbol="C_max",
             source="section 6.2",
@@ -83,36 +83,34 @@ class BSubParameters(BufferParameters, frozen=True):
         ),
     ] = 255
     filters: Annotated[
-        int, about("filters over which tags are spread", symbol="h", source="section 5", ge=1, le=MOST_FILTERS)
+        int, doc("filters over which tags are spread", symbol="h", source="section 5", ge=1, le=MOST_FILTERS)
     ] = 1
     salt: (
-        Annotated[int, about("which hash functions; none: with each seed of a study others", ge=0, lt=1 << 62)] | None
+        Annotated[int, doc("which hash functions; none: with each seed of a study others", ge=0, lt=1 << 62)] | None
     ) = 0
     buffer: (
-        Annotated[
-            int, about("messages that a device can hold; none is unlimited", unit="messages", source="section 6.1")
-        ]
+        Annotated[int, doc("messages that a device can hold; none is unlimited", unit="messages", source="section 6.1")]
         | None
     ) = 100
     while_linked: Annotated[
         bool,
-        about("what is published beside a neighbour is planned against what that told when the contact began"),
+        doc("what is published beside a neighbour is planned against what that told when the contact began"),
     ] = True
     first_wins: Annotated[
-        bool, about("a message that was never relayed goes to whomever it meets first, whatever the preference")
+        bool, doc("a message that was never relayed goes to whomever it meets first, whatever the preference")
     ] = False
-    consumers_relay: Annotated[bool, about("who wanted a message passes it on too")] = True
+    consumers_relay: Annotated[bool, doc("who wanted a message passes it on too")] = True
     relative_always: Annotated[
-        bool, about("a peer is preferred over no counter as over a counter of 1", source="section 3.1")
+        bool, doc("a peer is preferred over no counter as over a counter of 1", source="section 3.1")
     ] = False
     suppress_own: Annotated[
-        bool, about("what peers have heard of a device's own interests stays out of its relay filter")
+        bool, doc("what peers have heard of a device's own interests stays out of its relay filter")
     ] = False
     exact: Annotated[
-        bool, about("exact counters go with the filters, to tell their false positives; for studies, slow")
+        bool, doc("exact counters go with the filters, to tell their false positives; for studies, slow")
     ] = False
-    warm_up: Annotated[float, about("exact: time from which on patient attackers listen", unit="s", ge=0)] = 0.0
-    tags: Annotated[tuple[str, ...], about("exact: the tags that an attacker tries; none: all of the workload")] = ()
+    warm_up: Annotated[float, doc("exact: time from which on patient attackers listen", unit="s", ge=0)] = 0.0
+    tags: Annotated[tuple[str, ...], doc("exact: the tags that an attacker tries; none: all of the workload")] = ()
 
     def __post_init__(self) -> None:
         if self.initial > self.ceiling:

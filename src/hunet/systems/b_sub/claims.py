@@ -52,9 +52,9 @@ def _unlimited(protocol: str, cycle: int) -> list[At]:
     return [At("overflow", "delivery_ratio", protocol, {AXIS: cycle, "ceiling": c}) for c in ceilings]
 
 
-def _copies(protocol: str, **place: Any) -> At:
+def _copies(protocol: str, **coordinates: Any) -> At:
     """At 2^8 s, net of those that were dropped later."""
-    return At("what-matters", "copies_net_delivered_avg", protocol, {AXIS: 256, **place})
+    return At("what-matters", "copies_net_delivered_avg", protocol, {AXIS: 256, **coordinates})
 
 
 _NET = {p: _at("copies_net_delivered_avg", p, None if p == PUSH else 256) for p in (B_SUB, PRIVATE, PUSH)}

@@ -52,8 +52,8 @@ def what_matters_table(runs: Runs) -> str:
             cases.append((name, PRIVATE, {AXIS: cycle, "suppress_own": suppress}))
     cases.append(("PULL", PULL, {}))
     rows = []
-    for name, protocol, place in cases:
-        by_life = [runs.only(protocol, ttl=life, **place) for life in lives]
+    for name, protocol, coordinates in cases:
+        by_life = [runs.only(protocol, ttl=life, **coordinates) for life in lives]
         delivery = [here.at("delivery_ratio", protocol).text() for here in by_life]
         copies = [here.at("copies_net_delivered_avg", protocol).text(1) for here in by_life]
         rows.append([name, *map(", ".join, zip(delivery, copies, strict=True))])
@@ -81,9 +81,9 @@ def readings_table(runs: Runs) -> str:
         "consumers do not relay": {"first_wins": False, "consumers_relay": False},
     }
     rows = []
-    for name, place in readings.items():
+    for name, coordinates in readings.items():
         for protocol in (PUSH, B_SUB, PRIVATE, PULL):
-            here = runs.only(protocol, **place)
+            here = runs.only(protocol, **coordinates)
             cells = [
                 here.at("delivery_ratio", protocol).text(),
                 here.at("copies_net_delivered_avg", protocol).text(1),
@@ -131,7 +131,7 @@ def interests_table(studies: Studies) -> str:
 
 def _highest(along: dict[Any, Interval]) -> Any:
     """Where a metric has its highest mean."""
-    return max(along, key=lambda place: along[place].mean)
+    return max(along, key=lambda coordinates: along[coordinates].mean)
 
 
 def _power(cycle: float) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from hunet.model import Parameters, Publication, Subscription, about
+from hunet.model import Parameters, Publication, Subscription, doc
 from hunet.model.randomness import Stream, generator, publication_times
 from hunet.model.workload import Drawn, WorkloadKind
 
@@ -41,13 +41,13 @@ TAGS = (
 class TagWorkload(Parameters, frozen=True):
     """Everybody wants a few tags of a pool and keeps sending short messages on it (B-SUB)."""
 
-    tags: Annotated[int, about("tags of the pool", source="section 6.1", ge=5, le=len(TAGS))] = 38
-    interests: Annotated[int, about("distinct tags that a node wants, drawn uniformly", source="section 6.1", ge=0)] = 2
+    tags: Annotated[int, doc("tags of the pool", source="section 6.1", ge=5, le=len(TAGS))] = 38
+    interests: Annotated[int, doc("distinct tags that a node wants, drawn uniformly", source="section 6.1", ge=0)] = 2
     max_interval: Annotated[
-        float, about("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
+        float, doc("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
     ] = 3600.0
-    size: Annotated[int, about("bytes of a message", unit="bytes", source="section 6.1", ge=0)] = 140
-    ttl: Annotated[float, about("life of a message; none is for ever", unit="s", source="section 4.4", ge=0)] | None = (
+    size: Annotated[int, doc("bytes of a message", unit="bytes", source="section 6.1", ge=0)] = 140
+    ttl: Annotated[float, doc("life of a message; none is for ever", unit="s", source="section 4.4", ge=0)] | None = (
         3600.0
     )
 

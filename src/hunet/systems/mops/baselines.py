@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from hunet.model import ConfigurationError, MessageSet, Node, Parameters, Topic, about
+from hunet.model import ConfigurationError, MessageSet, Node, Parameters, Topic, doc
 from hunet.protocols.carrier import BufferParameters, Interests, Seen
 from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.mops.contact_history import ContactHistory, Edges
@@ -34,13 +34,11 @@ if TYPE_CHECKING:
 class KNearestParameters(BufferParameters, frozen=True):
     """The parameters of Neighbors."""
 
-    nearest: Annotated[
-        int, about("people for whom a device collects", symbol="K", source="MOPS, section V.A", ge=1)
-    ] = 5
+    nearest: Annotated[int, doc("people for whom a device collects", symbol="K", source="MOPS, section V.A", ge=1)] = 5
     collects_from: Annotated[
-        Literal["publishers", "anybody"], about("who gives events to those who collect them for others")
+        Literal["publishers", "anybody"], doc("who gives events to those who collect them for others")
     ] = "publishers"
-    edges: Annotated[Edges, about("which separations count at the ends of the training window")] = "both"
+    edges: Annotated[Edges, doc("which separations count at the ends of the training window")] = "both"
 
 
 class KNearest(WeightedCarrier):

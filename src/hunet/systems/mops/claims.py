@@ -61,8 +61,8 @@ def _margin(trace: str) -> Less:
     return Less(_on(trace, "utility", MOPS), _on(trace, "utility", NEIGHBORS))
 
 
-def _share(trace: str, metric: str, **place: Any) -> At:
-    return At(f"closeness-{trace}", metric, MOPS, {"hops": 2, "edges": "both", **place})
+def _share(trace: str, metric: str, **coordinates: Any) -> At:
+    return At(f"closeness-{trace}", metric, MOPS, {"hops": 2, "edges": "both", **coordinates})
 
 
 _PRUNED = {study: At(study, "efficiency", MOPS).pair("pruning", 0.2, 0.8) for study in BROKERS.values()}

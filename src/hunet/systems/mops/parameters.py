@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from hunet.model import Node, about
+from hunet.model import Node, doc
 from hunet.protocols.carrier import BufferParameters
 from hunet.systems.mops.closeness_graph import closeness_table, mean_separations
 from hunet.systems.mops.contact_history import Edges
@@ -23,64 +23,63 @@ Table = tuple[tuple[int, int, float], ...]
 class MopsParameters(BufferParameters, frozen=True):
     """MOPS's parameters."""
 
-    threshold: Annotated[
-        float, about("closeness of local neighbours", symbol="T", source="section V.B", ge=0, le=1)
-    ] = 0.5
-    hops: Annotated[int, about("longest path of a virtual link", symbol="k", source="section V.A", ge=1, le=4)] = 2
+    threshold: Annotated[float, doc("closeness of local neighbours", symbol="T", source="section V.B", ge=0, le=1)] = (
+        0.5
+    )
+    hops: Annotated[int, doc("longest path of a virtual link", symbol="k", source="section V.A", ge=1, le=4)] = 2
     pruning: Annotated[
-        float, about("share of a pair's flow at which other gateways suffice", symbol="B", source="section V.A", ge=0)
+        float, doc("share of a pair's flow at which other gateways suffice", symbol="B", source="section V.A", ge=0)
     ] = 0.8
     alpha: Annotated[
-        float, about("weight of interests nearby against those beyond", symbol="α", source="section V.A", ge=0, le=1)
+        float, doc("weight of interests nearby against those beyond", symbol="α", source="section V.A", ge=0, le=1)
     ] = 0.99
     default_weight: Annotated[
-        float, about("weight of what nobody is known to want, for brokers", source="section IV.C, V.B", ge=0)
+        float, doc("weight of what nobody is known to want, for brokers", source="section IV.C, V.B", ge=0)
     ] = 1e-5
     unsubscribed: Annotated[
         Literal["known", "listed"],
-        about(
+        doc(
             "which topics have the default weight: those that nobody known here or next door wants (IV.C), or all "
             "that are not in the list at hand (IV.B)"
         ),
     ] = "listed"
     exclude_peer_community: Annotated[
-        bool, about("whether what a community wants itself is left out where a broker asks that community (IV.A, ER)")
+        bool, doc("whether what a community wants itself is left out where a broker asks that community (IV.A, ER)")
     ] = False
     sigma: (
-        Annotated[float, about("scale of separations; none: their mean", symbol="σ", unit="s", source="V.A", gt=0)]
-        | None
+        Annotated[float, doc("scale of separations; none: their mean", symbol="σ", unit="s", source="V.A", gt=0)] | None
     ) = None
-    edges: Annotated[Edges, about("which separations count at the ends of the training window")] = "both"
+    edges: Annotated[Edges, doc("which separations count at the ends of the training window")] = "both"
     learning: Annotated[
-        Literal["central", "exchange"], about("who makes structures: an experimenter, or devices by hello messages")
+        Literal["central", "exchange"], doc("who makes structures: an experimenter, or devices by hello messages")
     ] = "central"
     patience: (
         Annotated[
             float,
-            about("how long devices that exchange wait for all rows; none: by the pauses of the crowd", unit="s", gt=0),
+            doc("how long devices that exchange wait for all rows; none: by the pauses of the crowd", unit="s", gt=0),
         ]
         | None
     ) = None
-    relearn: Annotated[float, about("structures are made anew so often; none is never", unit="s", gt=0)] | None = None
+    relearn: Annotated[float, doc("structures are made anew so often; none is never", unit="s", gt=0)] | None = None
     window: (
-        Annotated[float, about("how far back a new structure looks; none: as long as training", unit="s", gt=0)] | None
+        Annotated[float, doc("how far back a new structure looks; none: as long as training", unit="s", gt=0)] | None
     ) = None
     closeness: (
         Annotated[
             str | Table,
-            about("closeness of pairs: a folder of hunet trace pairs or communities; none: of training", path=True),
+            doc("closeness of pairs: a folder of hunet trace pairs or communities; none: of training", path=True),
         ]
         | None
     ) = None
     communities: (
         Annotated[
             str | Standings,
-            about("communities and brokers: a folder of hunet trace communities; none: of the closeness", path=True),
+            doc("communities and brokers: a folder of hunet trace communities; none: of the closeness", path=True),
         ]
         | None
     ) = None
     later: Annotated[
-        tuple[tuple[float, Table], ...], about("tables that replace it, each from a time on; made by relearn")
+        tuple[tuple[float, Table], ...], doc("tables that replace it, each from a time on; made by relearn")
     ] = ()
 
     def __post_init__(self) -> None:

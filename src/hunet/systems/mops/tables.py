@@ -42,7 +42,7 @@ def _mops_table(labels: str, columns: str, places: Iterable[tuple[list[str], Run
 def figure_table(runs: Runs, axis: str, name: Callable[[Any], str]) -> str:
     places = runs.only(MOPS).by(axis)
     rows = [
-        [f"{metric}, {scheme}", *(runs.at(metric, scheme, **{axis: place}).text() for place in places)]
+        [f"{metric}, {scheme}", *(runs.at(metric, scheme, **{axis: coordinates}).text() for coordinates in places)]
         for metric, scheme in product(("utility", "efficiency"), SCHEMES)
     ]
     return table(f"| {' | '.join(map(name, places))}", rows)
@@ -65,8 +65,10 @@ def recorded_table(studies: Studies) -> str:
     cases: list[tuple[str, str, Row]] = [(scheme, scheme, {}) for scheme in (PUSH, MOPS, NEIGHBORS)]
     cases += [("pull", PULL, {"from_anyone": False}), ("pull from anybody", PULL, {"from_anyone": True})]
     rows = []
-    for (trace, runs), (label, scheme, place) in product(studies.items(), cases):
-        by_life = [[runs.at(m, scheme, ttl=life, **place).text() for m in ("utility", "efficiency")] for life in lives]
+    for (trace, runs), (label, scheme, coordinates) in product(studies.items(), cases):
+        by_life = [
+            [runs.at(m, scheme, ttl=life, **coordinates).text() for m in ("utility", "efficiency")] for life in lives
+        ]
         rows.append([f"{trace}: {label}", *map(", ".join, by_life)])
     return table(f"utility, efficiency | {' | '.join(map(hours, lives))}", rows)
 
@@ -84,7 +86,7 @@ def brokers_table(studies: Studies) -> str:
 
 
 def relearning_table(runs: Runs) -> str:
-    periods = {row["place"]["relearn"] for row in runs.rows}
+    periods = {row["coordinates"]["relearn"] for row in runs.rows}
     names = {period: "never" if period == "none" else f"every {period / DAY:g} days" for period in periods}
     in_order = sorted(periods, key=lambda period: 0 if period == "none" else period)
     return _mops_table(

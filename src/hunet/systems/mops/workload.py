@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from hunet.model import Parameters, Publication, Subscription, Topic, about
+from hunet.model import Parameters, Publication, Subscription, Topic, doc
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
 
@@ -48,15 +48,13 @@ class Category(NamedTuple):
 class IntervalWorkload(Parameters, frozen=True):
     """Events with values of 1 to 100, and subscriptions to ranges of them (MOPS)."""
 
-    categories: Annotated[int, about("ranges that the values are cut into", source="not given", ge=1)] = 10
-    values: Annotated[int, about("the largest value", source=_PAPER, ge=1)] = 100
-    interest: Annotated[float, about("chance that a node wants a category", symbol="p", source=_PAPER, ge=0, le=1)] = (
-        0.2
-    )
-    rate: Annotated[float, about("events in the whole network", symbol="λ", unit="1/h", source=_PAPER, ge=0)] = 10.0
-    first: Annotated[float, about("when publishing begins, as a share of the trace", source=_PAPER, ge=0, le=1)] = 0.4
-    size: Annotated[int, about("bytes of an event: 5 Mb", unit="bytes", source=_PAPER, ge=0)] = 625_000
-    ttl: Annotated[float, about("life of an event; none is for ever", unit="s", source=_PAPER, ge=0)] | None = 86_400.0
+    categories: Annotated[int, doc("ranges that the values are cut into", source="not given", ge=1)] = 10
+    values: Annotated[int, doc("the largest value", source=_PAPER, ge=1)] = 100
+    interest: Annotated[float, doc("chance that a node wants a category", symbol="p", source=_PAPER, ge=0, le=1)] = 0.2
+    rate: Annotated[float, doc("events in the whole network", symbol="λ", unit="1/h", source=_PAPER, ge=0)] = 10.0
+    first: Annotated[float, doc("when publishing begins, as a share of the trace", source=_PAPER, ge=0, le=1)] = 0.4
+    size: Annotated[int, doc("bytes of an event: 5 Mb", unit="bytes", source=_PAPER, ge=0)] = 625_000
+    ttl: Annotated[float, doc("life of an event; none is for ever", unit="s", source=_PAPER, ge=0)] | None = 86_400.0
 
     def __post_init__(self) -> None:
         if self.categories > self.values:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from hunet.model import ConfigurationError, Node, Parameters, about
+from hunet.model import ConfigurationError, Node, Parameters, doc
 from hunet.protocols.capabilities import Experiment
 from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.social_election.social_election import SocialElectionParameters
@@ -38,14 +38,14 @@ class RandomBrokerParameters(SocialElectionParameters, frozen=True):
     share: (
         Annotated[
             float,
-            about(
+            doc(
                 "probability to be a broker in a cycle; none: as many as social election has", source="V.A", ge=0, le=1
             ),
         ]
         | None
     ) = None
     cycle: (
-        Annotated[float, about("length of a cycle; none: matched as the share is, or a window", unit="s", gt=0)] | None
+        Annotated[float, doc("length of a cycle; none: matched as the share is, or a window", unit="s", gt=0)] | None
     ) = None
 
 

@@ -10,7 +10,7 @@ from hunet.report.evidence import Evaluation, judging
 from hunet.report.paper_figures import Curve, Panel
 from hunet.report.runs import Runs
 from hunet.report.yardstick import MARGIN, Above, At, Mean, Ratio, Rises, Same
-from hunet.systems.social_election.measures import ELECTION, FIGURES, RANDOM, place
+from hunet.systems.social_election.measures import ELECTION, FIGURES, RANDOM, coordinates
 from hunet.systems.social_election.tables import choices_table, margins_table, traces_table
 
 WORLDS, REPLICATIONS, SPEEDS = ("waypoint", "slaw"), ("naive", "delegation"), (5, 10, 20, 30, 40, 50)
@@ -248,7 +248,7 @@ PANELS = [
         ],
     ),
 ]
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place, PANELS)
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", coordinates, PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:

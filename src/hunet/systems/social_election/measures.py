@@ -16,7 +16,7 @@ from hunet.report.runs import Figure, Row, axes_of, tables_of
 ELECTION, RANDOM = "social-election", "random-broker"
 
 
-def place(row: Row) -> Row:
+def coordinates(row: Row) -> Row:
     """Where a run stands: world, its parameters, and the values of the axes."""
     source = row["name"]["contacts"]
     return {"world": source.get("world"), **source.get("parameters", {}), **axes_of(row)}
@@ -40,7 +40,7 @@ def carriers(row: Row) -> float:
 def common_delay(row: Row) -> float | None:
     """The mean delay (s) of what the other protocol, too, delivered to the same people: they deliver different ones."""
     try:
-        keys = _beside(row["folder"])[json.dumps(place(row), sort_keys=True), row["seed"]]
+        keys = _beside(row["folder"])[json.dumps(coordinates(row), sort_keys=True), row["seed"]]
         ours, theirs = (_delays(row["folder"] / "tables" / key) for key in (row["key"], *keys - {row["key"]}))
     except (FileNotFoundError, KeyError, ValueError):  # a study that keeps no tables, or has one protocol
         return None
@@ -52,7 +52,7 @@ def _beside(folder: Path) -> dict[tuple[str, int], set[str]]:
     """The runs of a study by where they stand and by seed: of both protocols."""
     found: dict[tuple[str, int], set[str]] = {}
     for row in read_runs(folder):
-        found.setdefault((json.dumps(place(row), sort_keys=True), row["seed"]), set()).add(row["key"])
+        found.setdefault((json.dumps(coordinates(row), sort_keys=True), row["seed"]), set()).add(row["key"])
     return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from hunet.model import Node, NodeList, Parameters, about
+from hunet.model import Node, NodeList, Parameters, doc
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.contract import Control, Driver, Packet
 from hunet.systems.social_election.encounter_window import EncounterWindow
@@ -41,38 +41,38 @@ class SocialElectionParameters(SwarmParameters, frozen=True):
     """Social election's parameters; bounds and switching are those of section V.B, whose window is 100 s."""
 
     lower_bound: Annotated[
-        int, about("who has met fewer brokers appoints some", symbol="lower_bound", source="V.B", ge=0)
+        int, doc("who has met fewer brokers appoints some", symbol="lower_bound", source="V.B", ge=0)
     ] = 3
     upper_bound: (
         Annotated[
             int,
-            about("who has met as many dismisses unpopular ones; none: the lower bound", symbol="upper_bound", ge=0),
+            doc("who has met as many dismisses unpopular ones; none: the lower bound", symbol="upper_bound", ge=0),
         ]
         | None
     ) = None
     difference: Annotated[
         Literal["mean", "marginal", "scalar"],
-        about("a broker's popularity, what it adds to those met before, or how much larger it is", symbol="γ"),
+        doc("a broker's popularity, what it adds to those met before, or how much larger it is", symbol="γ"),
     ] = "mean"
     threshold: (
         Annotated[
             float,
-            about("dismissed below; none: the mean popularity of the brokers met before", symbol="β", source="V.A"),
+            doc("dismissed below; none: the mean popularity of the brokers met before", symbol="β", source="V.A"),
         ]
         | None
     ) = None
-    switching: Annotated[float, about("probability that a designated device obeys", source="IV.A.1", ge=0, le=1)] = 0.5
+    switching: Annotated[float, doc("probability that a designated device obeys", source="IV.A.1", ge=0, le=1)] = 0.5
     self_promotion: Annotated[
-        bool, about("users who have met too few brokers become brokers themselves (ferries)", source="IV.A.2")
+        bool, doc("users who have met too few brokers become brokers themselves (ferries)", source="IV.A.2")
     ] = False
     ferries: Annotated[
         Literal["alone", "all"],
-        about("who promotes itself: who has met nobody for half a window; or all who met enough brokers before"),
+        doc("who promotes itself: who has met nobody for half a window; or all who met enough brokers before"),
     ] = "alone"
     ask_again: Annotated[
-        bool, about("users who have met no broker at all ask their neighbours to become one, every T_w / 10")
+        bool, doc("users who have met no broker at all ask their neighbours to become one, every T_w / 10")
     ] = True
-    adaptive_start: Annotated[bool, about("both bounds grow from 0 during the first window", source="V.D")] = False
+    adaptive_start: Annotated[bool, doc("both bounds grow from 0 during the first window", source="V.D")] = False
 
     def __post_init__(self) -> None:
         if self.upper_bound is not None and self.lower_bound > self.upper_bound:

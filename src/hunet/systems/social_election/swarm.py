@@ -41,7 +41,7 @@ from hunet.model import (
     Node,
     Parameters,
     Topic,
-    about,
+    doc,
     matches,
     matching_score,
     members,
@@ -80,7 +80,7 @@ class SwarmParameters(Parameters, frozen=True):
     window: (
         Annotated[
             float,
-            about(
+            doc(
                 "how long encounters count; none: it follows the pace of meetings, from 100 s to 6 h",
                 symbol="T_w",
                 unit="s",
@@ -92,16 +92,16 @@ class SwarmParameters(Parameters, frozen=True):
     ) = None
     replication: Annotated[
         Literal["naive", "delegation"],
-        about("brokers copy everything, most useful first; or only for an ever higher utility", source="IV.B.2, 3"),
+        doc("brokers copy everything, most useful first; or only for an ever higher utility", source="IV.B.2, 3"),
     ] = "naive"
     buffer: (
-        Annotated[int, about("messages that a device can hold; none is unlimited", unit="messages", source="V.A", ge=1)]
+        Annotated[int, doc("messages that a device can hold; none is unlimited", unit="messages", source="V.A", ge=1)]
         | None
     ) = 100
     forget_after: (
-        Annotated[float, about("brokers drop subscriptions that were not renewed for so long", unit="s", gt=0)] | None
+        Annotated[float, doc("brokers drop subscriptions that were not renewed for so long", unit="s", gt=0)] | None
     ) = None
-    direct_delivery: Annotated[bool, about("users give users what they want, without a broker")] = True
+    direct_delivery: Annotated[bool, doc("users give users what they want, without a broker")] = True
 
 
 class Designation(Control, frozen=True, gc=False):

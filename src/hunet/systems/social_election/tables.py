@@ -18,8 +18,10 @@ def margins_table(runs: Runs) -> str:
     """Fig. 1 point by point."""
     points: dict[tuple[str, ...], list[Row]] = {}
     for row in runs.rows:
-        place = row["place"]
-        points.setdefault((place["world"], place["replication"], f"{place['speed_max']:g}"), []).append(row)
+        coordinates = row["coordinates"]
+        points.setdefault(
+            (coordinates["world"], coordinates["replication"], f"{coordinates['speed_max']:g}"), []
+        ).append(row)
     return table(
         "world | replication | maximum speed (m/s) | social election | Random | margin", _beside_random(points)
     )
@@ -39,10 +41,10 @@ def choices_table(runs: Runs) -> str:
     """What the throughput depends on where the paper leaves a choice."""
     points: dict[tuple[str, ...], list[Row]] = {}
     for row in runs.rows:
-        place = row["place"]
-        weights = ", ".join(map(str, place["weights"])) or "one type"
-        direct = "yes" if place["direct_delivery"] else "no"
-        points.setdefault((str(place["publishers"]), place["replication"], direct, weights), []).append(row)
+        coordinates = row["coordinates"]
+        weights = ", ".join(map(str, coordinates["weights"])) or "one type"
+        direct = "yes" if coordinates["direct_delivery"] else "no"
+        points.setdefault((str(coordinates["publishers"]), coordinates["replication"], direct, weights), []).append(row)
     return table(
         "publishers of a type | replication | users deliver to users | weights | social election | Random | margin",
         _beside_random(points),
@@ -55,10 +57,10 @@ def traces_table(runs: Runs) -> str:
         points.setdefault((row["contacts"], row["protocol"], str(sorted(row["axes"].items()))), []).append(row)
     rows = []
     for (trace, protocol, _), part in points.items():
-        here, place, elects = Runs(part), part[0]["place"], protocol in (ELECTION, RANDOM)
+        here, coordinates, elects = Runs(part), part[0]["coordinates"], protocol in (ELECTION, RANDOM)
         cells = [
-            f"{place['window'] / 3600:g}" if elects else "–",
-            place["replication"] if elects else "–",
+            f"{coordinates['window'] / 3600:g}" if elects else "–",
+            coordinates["replication"] if elects else "–",
             here.at(brokers, protocol).text(1) if elects else "–",
             here.at("delivery_ratio", protocol).text(),
             here.at("reachable_ratio", protocol).text(),

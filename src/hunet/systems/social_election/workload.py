@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hunet.model import ConfigurationError, Parameters, Publication, Subscription, about
+from hunet.model import ConfigurationError, Parameters, Publication, Subscription, doc
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
 
@@ -26,15 +26,15 @@ _PAPER = "Zhao and Wu, section V.A"
 class TypeWorkload(Parameters, frozen=True):
     """Every type of message has its publishers, who speak at regular intervals, and its subscribers."""
 
-    types: Annotated[int, about("types of messages", source=_PAPER, ge=1)] = 5
-    publishers: Annotated[int, about("publishers of each type", source=_PAPER, ge=1)] = 5
-    subscribers: Annotated[int, about("subscribers of each type", source=_PAPER, ge=0)] = 10
-    interval: Annotated[float, about("between two messages of a publisher", unit="s", source=_PAPER, gt=0)] = 1.0
+    types: Annotated[int, doc("types of messages", source=_PAPER, ge=1)] = 5
+    publishers: Annotated[int, doc("publishers of each type", source=_PAPER, ge=1)] = 5
+    subscribers: Annotated[int, doc("subscribers of each type", source=_PAPER, ge=0)] = 10
+    interval: Annotated[float, doc("between two messages of a publisher", unit="s", source=_PAPER, gt=0)] = 1.0
     weights: Annotated[
-        tuple[float, ...], about("how much a subscriber cares for its type and the ones after it; none: its type only")
+        tuple[float, ...], doc("how much a subscriber cares for its type and the ones after it; none: its type only")
     ] = ()
-    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
-    ttl: Annotated[float, about("life of a message; none is for ever", unit="s", ge=0)] | None = None
+    size: Annotated[int, doc("bytes of a message", unit="bytes", ge=0)] = 140
+    ttl: Annotated[float, doc("life of a message; none is for ever", unit="s", ge=0)] | None = None
 
     def __post_init__(self) -> None:
         if len(self.weights) > self.types:

@@ -13,7 +13,7 @@ from hunet.report.claims import Reason, Rule, Rules
 from hunet.report.evidence import Evaluation
 from hunet.report.paper_figures import Curve, Panel
 from hunet.report.yardstick import Above, At, Comparison, Deviation, Largest, Less, Needs, Rises, Same
-from hunet.systems.socialcast.measures import FIGURES, WITH, WITHOUT, place
+from hunet.systems.socialcast.measures import FIGURES, WITH, WITHOUT, coordinates
 from hunet.systems.socialcast.tables import TRACES, calibration_table, traces_table
 
 DELIVERY_SPREAD, TRAFFIC_SPREAD = 0.016, 3212.0
@@ -376,7 +376,7 @@ PANELS = [
     _panel(10, "a", "delivery_ratio", "side", MORE_SIDES, x="side (m)"),
     _panel(10, "b", "relayed", "side", MORE_SIDES, x="side (m)"),
 ]
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place, PANELS)
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", coordinates, PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:

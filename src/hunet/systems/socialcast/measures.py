@@ -10,7 +10,7 @@ WITH, WITHOUT = "socialcast", "socialcast-random"
 """With prediction, and without."""
 
 
-def place(row: Row) -> Row:
+def coordinates(row: Row) -> Row:
     """What was set for a run, by name: of the world, the workload and the protocol, the last with all defaults."""
     name = row["name"]
     world = name["contacts"].get("parameters", {})

@@ -6,54 +6,53 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hunet.model import Parameters, about
+from hunet.model import Parameters, doc
 from hunet.systems.socialcast.utility import ATTRIBUTES, Filter, Model, attribute
 
 
 class SocialCastParameters(Parameters, frozen=True):
     """SocialCast's parameters; the defaults are Table I's."""
 
-    period: Annotated[float, about("time between two ticks", symbol="T", unit="s", source="Table I", gt=0)] = 20.0
+    period: Annotated[float, doc("time between two ticks", symbol="T", unit="s", source="Table I", gt=0)] = 20.0
     lag: (
         Annotated[
             float,
-            about("time between two samples of the surroundings; none: T", symbol="τ", unit="s", source="IV", gt=0),
+            doc("time between two samples of the surroundings; none: T", symbol="τ", unit="s", source="IV", gt=0),
         ]
         | None
     ) = None
-    copies: Annotated[int, about("copies of a publication", symbol="γ", source="Table I", ge=1)] = 3
-    hysteresis: Annotated[
-        float, about("how much better a carrier must be", symbol="ε", source="Table I", ge=0, le=1)
-    ] = 0.2
-    memory: Annotated[int, about("ids remembered as received", symbol="λ", source="Table I", ge=1)] = 100
+    copies: Annotated[int, doc("copies of a publication", symbol="γ", source="Table I", ge=1)] = 3
+    hysteresis: Annotated[float, doc("how much better a carrier must be", symbol="ε", source="Table I", ge=0, le=1)] = (
+        0.2
+    )
+    memory: Annotated[int, doc("ids remembered as received", symbol="λ", source="Table I", ge=1)] = 100
     max_hops: (
-        Annotated[int, about("a copy that has come this far is not stored; none: no limit", symbol="maxTTL", ge=1)]
-        | None
+        Annotated[int, doc("a copy that has come this far is not stored; none: no limit", symbol="maxTTL", ge=1)] | None
     ) = 10
-    buffer: Annotated[int, about("copies a device can hold; none: no limit", symbol="β", ge=1)] | None = None
+    buffer: Annotated[int, doc("copies a device can hold; none: no limit", symbol="β", ge=1)] | None = None
     weights: Annotated[
         dict[str, float],
-        about(f"weight of each attribute ({', '.join(ATTRIBUTES)}, or module:NAME); they sum to 1", symbol="w"),
+        doc(f"weight of each attribute ({', '.join(ATTRIBUTES)}, or module:NAME); they sum to 1", symbol="w"),
     ] = msgspec.field(default_factory=lambda: {"cdc": 0.25, "col": 0.75})
-    state_noise: Annotated[float, about("variance of the state of the predictors", symbol="Q", ge=0)] = 0.01
-    observation_noise: Annotated[float, about("variance of their samples", symbol="R", gt=0)] = 1.0
-    model: Annotated[Model, about("what predictors assume: a level, a trend, a daily season", source="IV")] = "level"
+    state_noise: Annotated[float, doc("variance of the state of the predictors", symbol="Q", ge=0)] = 0.01
+    observation_noise: Annotated[float, doc("variance of their samples", symbol="R", gt=0)] = 1.0
+    model: Annotated[Model, doc("what predictors assume: a level, a trend, a daily season", source="IV")] = "level"
     distrust: (
-        Annotated[float, about("mean error of 20 forecasts above which the last sample is used; none: never", gt=0)]
+        Annotated[float, doc("mean error of 20 forecasts above which the last sample is used; none: never", gt=0)]
         | None
     ) = None
     predictors: Annotated[
         dict[str, Filter],
-        about("by attribute: model, state_noise, observation_noise, distrust where it differs", source="IV"),
+        doc("by attribute: model, state_noise, observation_noise, distrust where it differs", source="IV"),
     ] = msgspec.field(default_factory=dict)
     col_mode: Annotated[
-        Literal["instant", "interval"], about("near now, or at some time since the last tick, counts as near")
+        Literal["instant", "interval"], doc("near now, or at some time since the last tick, counts as near")
     ] = "instant"
-    battery: Annotated[
-        float, about("transmissions that a full battery lasts for, where no real one is known", gt=0)
-    ] = 10_000.0
+    battery: Annotated[float, doc("transmissions that a full battery lasts for, where no real one is known", gt=0)] = (
+        10_000.0
+    )
     snapshots: Annotated[
-        tuple[float, ...], about("times at which buffers are counted, for studies", unit="s", source="V.B.3, Fig. 7")
+        tuple[float, ...], doc("times at which buffers are counted, for studies", unit="s", source="V.B.3, Fig. 7")
     ] = ()
 
     def __post_init__(self) -> None:

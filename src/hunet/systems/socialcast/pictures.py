@@ -60,7 +60,7 @@ def draw_calibration(study: Runs, path: Path) -> None:
 
 
 def _curve(panel: Any, along: dict[Any, Interval], colour: str, label: str | None = None, linestyle: str = "-") -> None:
-    known = {place: found for place, found in along.items() if found.runs}
+    known = {coordinates: found for coordinates, found in along.items() if found.runs}
     panel.errorbar(
         list(known),
         [found.mean for found in known.values()],
@@ -76,4 +76,4 @@ def _curve(panel: Any, along: dict[Any, Interval], colour: str, label: str | Non
 
 def _numbers(study: Runs, axis: str) -> list[Any]:
     """The numbers along an axis of SocialCast, in order."""
-    return sorted({row["place"][axis] for row in study.only(WITH).rows} - {None})
+    return sorted({row["coordinates"][axis] for row in study.only(WITH).rows} - {None})

@@ -24,11 +24,11 @@ def traces_table(studies: Studies) -> str:
             continue
         for label, protocol in _NAMES:
             runs = studies[name].only(protocol)
-            for place in sorted({tuple(row["place"][axis] for axis in axes) for row in runs.rows}):
-                here = runs.only(**dict(zip(axes, place, strict=True)))
+            for coordinates in sorted({tuple(row["coordinates"][axis] for axis in axes) for row in runs.rows}):
+                here = runs.only(**dict(zip(axes, coordinates, strict=True)))
                 cells = [here.at(metric, protocol).text() for metric in ("delivery_ratio", "reachable_ratio")]
                 cells += [here.at("relayed", protocol).text(0), here.at("latency_avg", protocol).text(1, unit=3600)]
-                rows.append([title, label, *(f"{value:g}" for value in place), *cells])
+                rows.append([title, label, *(f"{value:g}" for value in coordinates), *cells])
     return table(
         "trace and interests | prediction | γ | T (s) | λ | ε | delivery | possible | sent | latency (h)", rows
     )

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hunet.model import ConfigurationError, InputError, Parameters, Publication, Subscription, about
+from hunet.model import ConfigurationError, InputError, Parameters, Publication, Subscription, doc
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
 
@@ -28,19 +28,19 @@ _TABLE = "SocialCast, Table I"
 class CommunityWorkload(Parameters, frozen=True):
     """Interests mirror communities; the defaults are Table I's."""
 
-    interests: Annotated[int, about("interests in all", source=_TABLE, ge=1)] = 10
-    publishers: Annotated[float, about("share of the people who publish", source=_TABLE, gt=0, le=1)] = 0.5
-    subscribers: Annotated[float, about("share of the people who subscribe", source=_TABLE, gt=0, le=1)] = 0.5
-    start: Annotated[float, about("when publishing begins", unit="s", source="V.A.2", ge=0)] = 3000.0
-    until: Annotated[float, about("when it ends (exclusive)", unit="s", source="V.A.2", ge=0)] = 3500.0
-    interval: Annotated[float, about("between two publications of a publisher", unit="s", source=_TABLE, gt=0)] = 60.0
+    interests: Annotated[int, doc("interests in all", source=_TABLE, ge=1)] = 10
+    publishers: Annotated[float, doc("share of the people who publish", source=_TABLE, gt=0, le=1)] = 0.5
+    subscribers: Annotated[float, doc("share of the people who subscribe", source=_TABLE, gt=0, le=1)] = 0.5
+    start: Annotated[float, doc("when publishing begins", unit="s", source="V.A.2", ge=0)] = 3000.0
+    until: Annotated[float, doc("when it ends (exclusive)", unit="s", source="V.A.2", ge=0)] = 3500.0
+    interval: Annotated[float, doc("between two publications of a publisher", unit="s", source=_TABLE, gt=0)] = 60.0
     among_subscribers: Annotated[
-        bool, about("publishers are drawn from the subscribers and keep to their interest", source="V.B.1, Fig. 4")
+        bool, doc("publishers are drawn from the subscribers and keep to their interest", source="V.B.1, Fig. 4")
     ] = False
-    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
+    size: Annotated[int, doc("bytes of a message", unit="bytes", ge=0)] = 140
     members: Annotated[
         str,
-        about("file of lines 'node community', if contacts do not tell communities", source="ours", path=True),
+        doc("file of lines 'node community', if contacts do not tell communities", source="ours", path=True),
     ] = ""
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ def _communities(contacts: Contacts, members: str) -> list[str]:
     """The community of each node."""
     if members:
         return _listed(Path(members), contacts.names)
-    known = contacts.about.get("communities")
+    known = contacts.metadata.get("communities")
     if not isinstance(known, list) or len(known) != len(contacts.names):
         raise ConfigurationError(
             "this workload needs to know everybody's community: use contacts of 'hunet world community' (as Parquet), "

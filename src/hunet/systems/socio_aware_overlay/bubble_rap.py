@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from hunet.model import MessageSet, Node, NodeSet, Parameters, about, members, without
+from hunet.model import MessageSet, Node, NodeSet, Parameters, doc, members, without
 from hunet.protocols.byte_streams import KIND_BYTES
 from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
@@ -40,19 +40,19 @@ class BubbleRapParameters(RouterParameters, frozen=True):
     """BUBBLE Rap's parameters."""
 
     algorithm: Annotated[
-        Literal["k-clique", "simple"], about("how devices find their communities", source="section 6.1")
+        Literal["k-clique", "simple"], doc("how devices find their communities", source="section 6.1")
     ] = "k-clique"
     threshold: Annotated[
-        float, about("time together that makes a peer familiar", symbol="T_th", unit="s", source="section 4", gt=0)
+        float, doc("time together that makes a peer familiar", symbol="T_th", unit="s", source="section 4", gt=0)
     ] = 20_000.0
-    k: Annotated[int, about("size of the cliques of k-clique", symbol="k", source="section 4", ge=2)] = 3
-    window: Annotated[float, about("the window of the ranks", unit="s", source="section 6.2", gt=0)] = 21_600.0
+    k: Annotated[int, doc("size of the cliques of k-clique", symbol="k", source="section 4", ge=2)] = 3
+    window: Annotated[float, doc("the window of the ranks", unit="s", source="section 6.2", gt=0)] = 21_600.0
     rank: Annotated[
         Literal["cumulative", "single"],
-        about("over all windows that are over (C-Window), or the last one (S-Window)", source="section 6.2"),
+        doc("over all windows that are over (C-Window), or the last one (S-Window)", source="section 6.2"),
     ] = "cumulative"
     handover: Annotated[
-        bool, about("whether a copy is let go once the receiver's community has one: BUBBLE-B", source="section 5")
+        bool, doc("whether a copy is let go once the receiver's community has one: BUBBLE-B", source="section 5")
     ] = False
 
 

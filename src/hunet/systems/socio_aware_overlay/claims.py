@@ -10,7 +10,7 @@ from hunet.report.evidence import Evaluation
 from hunet.report.paper_figures import Curve, Panel
 from hunet.report.yardstick import Above, At, Largest, Less, Rises, Same
 from hunet.systems.socio_aware_overlay import tables
-from hunet.systems.socio_aware_overlay.measures import FIGURES, OVERLAY, PUSH, UNIT, place
+from hunet.systems.socio_aware_overlay.measures import FIGURES, OVERLAY, PUSH, UNIT, coordinates
 from hunet.systems.socio_aware_overlay.tables import NAMES, SAME_COMMUNITY, TABLE_4, TABLES
 
 TABLE_1 = {"cambridge": (1.2, 0.66), "reality": (1.6, 0.44), "geolife": (2.2, 0.41)}
@@ -357,7 +357,7 @@ PANELS = [
         for metric, y in (("hops", "hops"), ("pub_to_sub", "C−A (units)"))
     ),
 ]
-EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", place, PANELS)
+EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", coordinates, PANELS)
 
 
 def sections(results: Path) -> dict[str, str]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from hunet.graphs.communities import find_communities
 from hunet.graphs.figures import graph_figures, pair_figures
 from hunet.graphs.pairs import pairs_of
-from hunet.model import about, members
+from hunet.model import doc, members
 from hunet.systems import Analysis
 from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
@@ -41,10 +41,10 @@ class CommunityStudyParameters(DetectionParameters, frozen=True):
 
     threshold: Annotated[
         float,
-        about("time together that makes a peer familiar", symbol="T_th", unit="s", source="section 4.4", gt=0),
+        doc("time together that makes a peer familiar", symbol="T_th", unit="s", source="section 4.4", gt=0),
     ] = 250_000.0
-    share: Annotated[float, about("devices detect on this first share of the trace", source="Fig. 5", gt=0, le=1)] = 1.0
-    least_contacts: Annotated[int, about("Table 1: pairs that met less often are no edge of the graph", ge=1)] = 1
+    share: Annotated[float, doc("devices detect on this first share of the trace", source="Fig. 5", gt=0, le=1)] = 1.0
+    least_contacts: Annotated[int, doc("Table 1: pairs that met less often are no edge of the graph", ge=1)] = 1
 
 
 def community_study(contacts: Contacts, parameters: CommunityStudyParameters) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from hunet.model import Node, NodeSet, Parameters, about, members
+from hunet.model import Node, NodeSet, Parameters, doc, members
 from hunet.systems.socio_aware_overlay.centrality import Graph
 from hunet.systems.socio_aware_overlay.changes import Changes
 from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
@@ -51,12 +51,12 @@ class DetectionParameters(Parameters, frozen=True):
     """How communities are detected."""
 
     algorithm: Annotated[
-        Literal["k-clique", "simple"], about("who is admitted to a community, and by what test", source="section 4.3")
+        Literal["k-clique", "simple"], doc("who is admitted to a community, and by what test", source="section 4.3")
     ] = "k-clique"
     threshold: (
         Annotated[
             float,
-            about(
+            doc(
                 "time together that makes a peer familiar; none: derived from the contacts so far",
                 symbol="T_th",
                 unit="s",
@@ -66,18 +66,16 @@ class DetectionParameters(Parameters, frozen=True):
         ]
         | None
     ) = None
-    k: Annotated[int, about("size of the cliques of k-clique", symbol="k", source="section 4.3", ge=2)] = 3
+    k: Annotated[int, doc("size of the cliques of k-clique", symbol="k", source="section 4.3", ge=2)] = 3
     admission: Annotated[
-        float, about("simple: share of a peer's familiar set in the community", symbol="λ", source="section 4.3", ge=0)
+        float, doc("simple: share of a peer's familiar set in the community", symbol="λ", source="section 4.3", ge=0)
     ] = 0.6
     merging: Annotated[
-        float, about("simple: overlap of two communities that merge", symbol="γ", source="section 4.3", ge=0)
+        float, doc("simple: overlap of two communities that merge", symbol="γ", source="section 4.3", ge=0)
     ] = 0.6
-    aggressive: Annotated[bool, about("whether others come along with a new member", source="section 4.3, step 6")] = (
-        True
-    )
+    aggressive: Annotated[bool, doc("whether others come along with a new member", source="section 4.3, step 6")] = True
     window: (
-        Annotated[float, about("only the last so many seconds count; none: all", unit="s", source="section 4.4", gt=0)]
+        Annotated[float, doc("only the last so many seconds count; none: all", unit="s", source="section 4.4", gt=0)]
         | None
     ) = None
 

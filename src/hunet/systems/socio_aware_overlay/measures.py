@@ -21,7 +21,7 @@ UNIT = 390.0
 """Seconds in a time unit of the paper's tables."""
 
 
-def place(row: Row) -> Row:
+def coordinates(row: Row) -> Row:
     """Where a run stands: its trace, and the values of the axes."""
     return {"trace": row["contacts"], **axes_of(row)}
 

@@ -17,7 +17,7 @@ from hunet.model import (
     NodeSet,
     Parameters,
     Topic,
-    about,
+    doc,
     members,
     without,
 )
@@ -52,38 +52,38 @@ class OverlayParameters(DetectionParameters, frozen=True):
     """The Socio-Aware Overlay's parameters; those of a buffer are repeated, since records have one base."""
 
     mode: Annotated[
-        Literal["online", "frozen"], about("communities as devices find them on the way, or of the whole trace at once")
+        Literal["online", "frozen"], doc("communities as devices find them on the way, or of the whole trace at once")
     ] = "online"
-    centrality: Annotated[Centrality, about("what makes a broker", source="section 3.3")] = "closeness"
+    centrality: Annotated[Centrality, doc("what makes a broker", source="section 3.3")] = "closeness"
     hop: Annotated[
-        Hop, about("frozen: who is one hop from whom when centralities are computed: all who met, or the familiar")
+        Hop, doc("frozen: who is one hop from whom when centralities are computed: all who met, or the familiar")
     ] = "met"
     broker_group: Annotated[
-        bool, about("whether all of the most central members are brokers, or one of them", source="section 5.2")
+        bool, doc("whether all of the most central members are brokers, or one of them", source="section 5.2")
     ] = True
     broker_link: (
         Annotated[
             Literal["direct", "unicast"],
-            about("how brokers reach each other; none: direct if simulated, unicast if live", source="section 5.1"),
+            doc("how brokers reach each other; none: direct if simulated, unicast if live", source="section 5.1"),
         ]
         | None
     ) = None
     unicast: Annotated[
-        Literal["epidemic", "contact"], about("what carries unicast: everybody, or brokers who meet brokers")
+        Literal["epidemic", "contact"], doc("what carries unicast: everybody, or brokers who meet brokers")
     ] = "epidemic"
     inject: Annotated[
-        Literal["first-contact", "broker"], about("to whom publishers hand their publications", source="section 5.3")
+        Literal["first-contact", "broker"], doc("to whom publishers hand their publications", source="section 5.3")
     ] = "first-contact"
     default_community: Annotated[
-        bool, about("whether devices without a community use the default one", source="section 5.2, step 7")
+        bool, doc("whether devices without a community use the default one", source="section 5.2, step 7")
     ] = True
-    buffer: Annotated[int, about("messages that a device can hold; none is unlimited", unit="messages")] | None = None
-    max_hops: Annotated[int, about("a copy that has come this far is not stored; none is no limit", ge=1)] | None = None
-    evict: Annotated[Eviction, about("which message goes when the buffer is full")] = "oldest"
+    buffer: Annotated[int, doc("messages that a device can hold; none is unlimited", unit="messages")] | None = None
+    max_hops: Annotated[int, doc("a copy that has come this far is not stored; none is no limit", ge=1)] | None = None
+    evict: Annotated[Eviction, doc("which message goes when the buffer is full")] = "oldest"
     communities: (
         Annotated[
             str | tuple[FrozenCommunity, ...],
-            about("frozen: a folder of hunet trace communities; none: found on the whole trace", path=True),
+            doc("frozen: a folder of hunet trace communities; none: found on the whole trace", path=True),
         ]
         | None
     ) = None

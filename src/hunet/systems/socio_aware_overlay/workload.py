@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hunet.model import ConfigurationError, Publication, Subscription, about
+from hunet.model import ConfigurationError, Publication, Subscription, doc
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
 from hunet.systems.socio_aware_overlay.frozen_communities import detected_communities
@@ -28,15 +28,15 @@ _SECTION = "Socio-Aware Overlay, section 5.3"
 class OverlayWorkload(DetectionParameters, frozen=True):
     """Publications and subscriptions of random people, or of people in one community."""
 
-    subscriptions: Annotated[int, about("distinct pairs of node and topic", source=_SECTION, ge=0)] = 100
+    subscriptions: Annotated[int, doc("distinct pairs of node and topic", source=_SECTION, ge=0)] = 100
     messages: (
-        Annotated[int, about("publications in all; none is ten for each subscription", source=_SECTION, ge=0)] | None
+        Annotated[int, doc("publications in all; none is ten for each subscription", source=_SECTION, ge=0)] | None
     ) = None
-    topics: Annotated[int, about("topics, named t0, t1, ...", source=_SECTION, ge=1)] = 10
+    topics: Annotated[int, doc("topics, named t0, t1, ...", source=_SECTION, ge=1)] = 10
     within: Annotated[
-        float, about("share of a topic's publishers and subscribers in its community", source="Fig. 14", ge=0, le=1)
+        float, doc("share of a topic's publishers and subscribers in its community", source="Fig. 14", ge=0, le=1)
     ] = 0.0
-    size: Annotated[int, about("bytes of a message", unit="bytes", ge=0)] = 140
+    size: Annotated[int, doc("bytes of a message", unit="bytes", ge=0)] = 140
 
 
 def draw_overlay(contacts: Contacts, chosen: OverlayWorkload, seed: int) -> Drawn:
