@@ -32,7 +32,7 @@ def weights(structure: Structure) -> dict[int, str]:
     """What the brokers make of topic C, which 1 and 8 want; 9 says 1.7 (sections IV.A, Fig. 5 and 6)."""
     books = {node: InterestBook(node, 0.99, 0.0) for node in (2, 5, 7, 8)}
     for node, book in books.items():
-        book.place(structure)
+        book.use_structure(structure)
         book.own = {"C"} if node == 8 else set()
         book.lists[node] = InterestList(node, 0.0, tuple(book.own))
         book.hear([InterestList(1, 0.0, ("C",)), InterestList(8, 0.0, ("C",))])

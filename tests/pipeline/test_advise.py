@@ -16,7 +16,7 @@ from hunet.model.errors import ConfigurationError
 from hunet.model.files import read_toml
 from hunet.pipeline.advice import COSTS, Advice, Goal, advice_study, judge
 from hunet.pipeline.storage import write_json
-from hunet.pipeline.study_plan import ContactSource, Point, Study
+from hunet.pipeline.study_plan import ContactSource, Point, StudyPlan
 from hunet.pipeline.study_run import do_run
 from hunet.report.advice import advice_text, shown
 from hunet.report.runs import Runs
@@ -54,7 +54,7 @@ def judged(found: dict[str, list[tuple[float, float]]], goal: Goal = GOAL) -> Ad
         for point, runs in zip(points, found.values(), strict=True)
         for repetition, (ratio, relayed) in enumerate(runs)
     ]
-    return judge(rows, Study(points, [1], (), False, {}), goal)
+    return judge(rows, StudyPlan(points, [1], (), False, {}), goal)
 
 
 def test_the_cheapest_that_reaches_the_goal() -> None:

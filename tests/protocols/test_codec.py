@@ -15,9 +15,9 @@ from hunet.model import Catalogue
 from hunet.protocols.carrier import Carried, Seen
 from hunet.protocols.codec import decode, encode
 from hunet.systems.b_sub.packets import Forward
-from hunet.systems.mops.exchange import News, Row
+from hunet.systems.mops.exchange import Learnt, Row
 from hunet.systems.mops.interests import InterestList, Lists
-from hunet.systems.mops.learning import Neighbourhood, Rows
+from hunet.systems.mops.learning import Rows, Update
 
 NAMES = ["ann", "bob", "eve"]
 ELSEWHERE = {"eve": 0, "ann": 7, "bob": 3}
@@ -51,9 +51,9 @@ def test_devices_inside_records_are_named() -> None:
     ]
     there = Rows(3, (Row(7, 2, ((3, 0.5), (0, 0.25))),))
     assert decode(encode(rows, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == there
-    news = Neighbourhood(News(3, 0, 9, ((0, 2),), (), ((2, 1, 1),), ((0, (2, 0)),)))
+    news = Update(Learnt(3, 0, 9, ((0, 2),), (), ((2, 1, 1),), ((0, (2, 0)),)))
     assert encode(news, Catalogue(), NAMES)["news"]["communities"] == [[0, ["eve", "ann"]]]
-    elsewhere = Neighbourhood(News(3, 0, 9, ((7, 2),), (), ((0, 1, 1),), ((0, (0, 7)),)))
+    elsewhere = Update(Learnt(3, 0, 9, ((7, 2),), (), ((0, 1, 1),), ((0, (0, 7)),)))
     assert decode(encode(news, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == elsewhere
     lists = Lists((InterestList(1, 5.0, ("news",), ("art",), True),))
     assert decode(encode(lists, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == Lists(

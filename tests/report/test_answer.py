@@ -17,7 +17,7 @@ from hunet.cli.report import report
 from hunet.model.intervals import Interval
 from hunet.report.chart import WIDTHS, Chart, ChartPoint, Series, pgfplots, write_for_paper
 from hunet.report.comparison import compare_with_best
-from hunet.report.field import Alternative, Field, fields_of, with_front
+from hunet.report.field import Alternative, Alternatives, fields_of, with_front
 from hunet.report.study import StudyResults
 from hunet.report.study_figures import write_figures
 from tests.machine import needs_pgfplots
@@ -81,14 +81,14 @@ def test_one_run_tells_nothing() -> None:
     assert standings[1].text() == "not known: needs two runs"
 
 
-def field(**found: tuple[list[float], float]) -> Field:
+def field(**found: tuple[list[float], float]) -> Alternatives:
     ratios = {name: dict(enumerate(runs)) for name, (runs, _) in found.items()}
     standings = compare_with_best(ratios)
     placed = [
         Alternative(each.name, Interval.of(ratios[each.name].values()), Interval(found[each.name][1], 0.0, 3))
         for each in standings
     ]
-    return Field("", Interval(0.95, 0.0, 3), with_front(placed), {each.name: each for each in standings})
+    return Alternatives("", Interval(0.95, 0.0, 3), with_front(placed), {each.name: each for each in standings})
 
 
 def test_the_answer_says_which_at_what_cost_and_how_sure() -> None:

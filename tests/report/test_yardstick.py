@@ -18,11 +18,11 @@ from hunet.report.yardstick import (
     At,
     Found,
     Mean,
+    Measured,
     Needs,
     Ratio,
     Rises,
     Same,
-    Sample,
     above_zero,
     combined,
     equal,
@@ -32,8 +32,8 @@ numbers = st.floats(-100, 100)
 seeded = st.dictionaries(st.integers(0, 50), st.floats(0.1, 100), min_size=3, max_size=20)
 
 
-def of(*values: float) -> Sample:
-    return Sample.of(dict(enumerate(values)))
+def of(*values: float) -> Measured:
+    return Measured.of(dict(enumerate(values)))
 
 
 @given(st.lists(numbers, min_size=3, max_size=12), st.sampled_from([0.05, 0.01, 0.05 / 24]))
@@ -67,14 +67,14 @@ def test_chance_is_taken_for_an_effect_no_more_often_than_the_level_says_over_al
 def test_unequal_things_pass_for_equal_no_more_often_than_the_level() -> None:
     random = Random(11)
     passed = sum(
-        equal(of(*(random.gauss(111, 5) for _ in range(10))), Sample.constant(100.0)) is True for _ in range(1000)
+        equal(of(*(random.gauss(111, 5) for _ in range(10))), Measured.constant(100.0)) is True for _ in range(1000)
     )
     assert passed / 1000 < 0.05
 
 
 @given(seeded, seeded)
 def test_equality_is_symmetric(one: dict[int, float], two: dict[int, float]) -> None:
-    left, right = Sample.of(one), Sample.of({**dict.fromkeys(one, 1.0), **two})
+    left, right = Measured.of(one), Measured.of({**dict.fromkeys(one, 1.0), **two})
     assert equal(left, right) == equal(right, left)
     assert equal(left, right, within=3.0) == equal(right, left, within=3.0)
 
@@ -83,7 +83,7 @@ def test_equality_is_symmetric(one: dict[int, float], two: dict[int, float]) -> 
 def test_what_holds_with_few_runs_holds_with_more(mean: float, half: float, few: int, more: int) -> None:
     """At the same spread; so a bound that is known stays known."""
     spread = half * math.sqrt(few)
-    samples = [Sample(mean, spread / math.sqrt(n), n) for n in (few, few + more)]
+    samples = [Measured(mean, spread / math.sqrt(n), n) for n in (few, few + more)]
     outcomes = [above_zero(sample) for sample in samples]
     assert outcomes[0] in (None, outcomes[1])
 
@@ -92,15 +92,15 @@ def test_what_holds_with_few_runs_holds_with_more(mean: float, half: float, few:
 def test_what_holds_by_means_alone_holds_seed_by_seed(one: dict[int, float], shift: float) -> None:
     random = Random(1)
     two = {seed: value + shift + random.gauss(0, 1) for seed, value in one.items()}
-    left, right = Sample.of(one), Sample.of(two)
+    left, right = Measured.of(one), Measured.of(two)
     exact = above_zero(combined((1.0, right), (-1.0, left)))
-    blind = [Sample.printed(each.mean, each.half(), int(each.runs)) for each in (left, right)]
+    blind = [Measured.printed(each.mean, each.half(), int(each.runs)) for each in (left, right)]
     bound = above_zero(combined((1.0, blind[1]), (-1.0, blind[0])))
     assert bound in (None, exact)
 
 
 def test_seeds_that_one_side_lacks_do_not_count() -> None:
-    one, two = Sample.of({1: 5.0, 2: 6.0, 3: 100.0}), Sample.of({1: 4.0, 2: 5.0, 9: 0.0})
+    one, two = Measured.of({1: 5.0, 2: 6.0, 3: 100.0}), Measured.of({1: 4.0, 2: 5.0, 9: 0.0})
     assert combined((1.0, one), (-1.0, two)).values == {1: 1.0, 2: 1.0}
 
 

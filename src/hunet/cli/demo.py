@@ -12,7 +12,7 @@ from hunet.cli.options import ResultsFolder
 from hunet.cli.progress import progress_of_runs
 
 if TYPE_CHECKING:
-    from hunet.pipeline.study_plan import Study
+    from hunet.pipeline.study_plan import StudyPlan
 
 _TRAINING = 0.25
 
@@ -65,7 +65,7 @@ def demo(
         raise typer.Exit(1)
 
 
-def _plan(trace: Path | None, messages: int, runs: int, life: float) -> Study:
+def _plan(trace: Path | None, messages: int, runs: int, life: float) -> StudyPlan:
     """All protocols, with settings that suit the crowd."""
     from hunet.model.contact_files import read_contacts
     from hunet.pipeline.study_plan import plan_study
@@ -89,7 +89,7 @@ def _plan(trace: Path | None, messages: int, runs: int, life: float) -> Study:
     )
 
 
-def _tell(study: Study, out: Path, trace: Path | None) -> None:
+def _tell(study: StudyPlan, out: Path, trace: Path | None) -> None:
     """The answer, the settings, and where to go on."""
     from hunet.report.field import fields_of
     from hunet.report.study import StudyResults

@@ -136,7 +136,7 @@ _STEP = 32
 """How many numbers the sets of the living must be shortened by before they are counted anew."""
 
 
-class _Row:
+class _Matches:
     """The messages that an interest matches, as far as somebody has looked."""
 
     __slots__ = ("looked_at", "messages")
@@ -167,7 +167,7 @@ class Catalogue:
         """All messages with each tag: what the plain subscription to it matches."""
         self._tags: dict[Topic, tuple[Topic, ...]] = {}
         """Of each topic that a message has."""
-        self._rows: dict[Topic, _Row] = {}
+        self._rows: dict[Topic, _Matches] = {}
         """For each other interest that somebody has asked for."""
         self._added: list[int] = []
         """The numbers of messages, in the order in which they came."""
@@ -217,7 +217,7 @@ class Catalogue:
             tag = interest_of(interest).tag
             if tag is not None:
                 return self._by_tag.get(tag, 0)
-            row = self._rows[interest] = _Row()
+            row = self._rows[interest] = _Matches()
         if row.looked_at < len(self._added):
             for number in self._added[row.looked_at :]:
                 message = self._messages[number]

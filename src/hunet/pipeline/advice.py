@@ -23,7 +23,7 @@ from hunet.model.errors import ConfigurationError
 from hunet.model.intervals import Interval
 from hunet.model.run_files import complete
 from hunet.pipeline.storage import is_uri
-from hunet.pipeline.study_plan import Study, plan_study
+from hunet.pipeline.study_plan import StudyPlan, plan_study
 from hunet.systems import Scales, protocol_class, settings
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def advice_study(
     runs: int,
     quick: bool,
     start: Callable[[], SparkSession] | None = None,
-) -> Study:
+) -> StudyPlan:
     """The study that answers the question; the ratio and the kind of cost do not change it.
 
     ``start`` is called for a session if contacts are at a URI, which only Spark can read.
@@ -184,7 +184,7 @@ def advice_study(
     )
 
 
-def judge(rows: list[dict[str, Any]], study: Study, goal: Goal) -> Advice:
+def judge(rows: list[dict[str, Any]], study: StudyPlan, goal: Goal) -> Advice:
     """The cheapest candidate that reaches the goal, from the rows of a study's runs."""
     goal.check()
     done: dict[int, dict[int, dict[str, Any]]] = {}
@@ -241,7 +241,7 @@ def _draw_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return drawn
 
 
-def recommended_run(study: Study, name: str, contacts: str) -> dict[str, Any]:
+def recommended_run(study: StudyPlan, name: str, contacts: str) -> dict[str, Any]:
     """The settings of ``hunet run`` for the first run of a candidate; ``contacts`` as seen from where they stand."""
     point = next(point for point in study.points if point.axes["case"] == name)
     return {

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hunet.pipeline.session import ATTEMPTS, cores, scratch_folder, spark_errors
 from hunet.pipeline.study_files import WORLDS, send_files, unpacked
-from hunet.pipeline.study_plan import Run, Study
+from hunet.pipeline.study_plan import Run, StudyPlan
 from hunet.pipeline.study_results import LocalResults, results_at
 from hunet.pipeline.study_run import TaskOutcome, given_up, outcome_of
 
@@ -58,7 +58,7 @@ class StudyDone(NamedTuple):
 
 def run_study(
     spark: SparkSession | Callable[[], SparkSession],
-    study: Study,
+    study: StudyPlan,
     folder: Path | str,
     progress: Callable[[int, int], None] | None = None,
 ) -> StudyDone:
@@ -86,7 +86,7 @@ def run_study(
         return StudyDone(len(runs), skipped, sorted(failed), results.summarise(study))
 
 
-def run_here(study: Study, folder: Path, progress: Callable[[int, int], None] | None = None) -> StudyDone:
+def run_here(study: StudyPlan, folder: Path, progress: Callable[[int, int], None] | None = None) -> StudyDone:
     """The same in this process, run after run, without Spark: for what is small, such as in a notebook."""
     results = LocalResults(folder)
     there = results.begin(study)

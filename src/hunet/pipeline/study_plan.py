@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["ContactSource", "Point", "Run", "Study", "plan_run", "plan_study", "read_run", "read_study"]
+__all__ = ["ContactSource", "Point", "Run", "StudyPlan", "plan_run", "plan_study", "read_run", "read_study"]
 
 _PLAIN = ("contacts", "protocol", "analysis", "train", "storage", "publications", "subscriptions")
 _TABLES = ("parameters", "workload", "links")
@@ -146,7 +146,7 @@ class Run:
 
 
 @dataclass(frozen=True, repr=False)
-class Study:
+class StudyPlan:
     """A study: its grid, its seeds, and the identity by which a folder of results knows it."""
 
     points: list[Point]
@@ -157,14 +157,14 @@ class Study:
     """Without the number of repetitions: more of them continue the same study."""
 
     def __repr__(self) -> str:
-        return f"Study({len(self.points)} points, {len(self.seeds)} repetitions: {', '.join(self.protocols)})"
+        return f"StudyPlan({len(self.points)} points, {len(self.seeds)} repetitions: {', '.join(self.protocols)})"
 
     @property
     def protocols(self) -> list[str]:
         """The protocols, or analyses, in the order of the grid."""
         return list(dict.fromkeys(point.protocol for point in self.points))
 
-    def first(self, repetitions: int) -> Study:
+    def first(self, repetitions: int) -> StudyPlan:
         """The same study with less repetitions."""
         return replace(self, seeds=self.seeds[:repetitions])
 
@@ -178,7 +178,7 @@ class Study:
         ]
 
 
-def read_study(path: Path, base: Path | None = None, start: Callable[[], SparkSession] | None = None) -> Study:
+def read_study(path: Path, base: Path | None = None, start: Callable[[], SparkSession] | None = None) -> StudyPlan:
     """Read a study; files that it names are relative to ``base``, by default to the folder of the study.
 
     ``start`` is called for a session if contacts are at a URI, which only Spark can read.
@@ -188,7 +188,7 @@ def read_study(path: Path, base: Path | None = None, start: Callable[[], SparkSe
 
 def plan_study(
     given: dict[str, Any], path: Path, base: Path | None = None, start: Callable[[], SparkSession] | None = None
-) -> Study:
+) -> StudyPlan:
     """The study that such a file tells; ``path`` is where it stands, or would stand."""
     from hunet.pipeline.traces import read_trace
 
@@ -214,7 +214,7 @@ def plan_study(
         "tables": bool(given.get("tables", False)),
         "versions": {"hunet": _version()},
     }
-    return Study(points, seeds, crash, bool(given.get("tables", False)), identity)
+    return StudyPlan(points, seeds, crash, bool(given.get("tables", False)), identity)
 
 
 def read_run(path: Path) -> dict[str, Any]:

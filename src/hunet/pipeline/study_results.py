@@ -25,7 +25,7 @@ from hunet.model.files import file_in_place, folder_in_place
 from hunet.model.intervals import Interval
 from hunet.model.run_files import Row, add_figures, read_runs, read_table
 from hunet.pipeline.storage import Storage, is_uri, join, read_json, refuse_foreign, write_json
-from hunet.pipeline.study_plan import Run, Study
+from hunet.pipeline.study_plan import Run, StudyPlan
 from hunet.pipeline.study_values import canonical
 from hunet.systems import figures_of
 
@@ -97,7 +97,7 @@ def row_bytes(run: Run, result: Result | None, error: str | None, figures: dict[
 class Results(Protocol):
     """Where the results of a study are kept."""
 
-    def begin(self, study: Study) -> set[str]:
+    def begin(self, study: StudyPlan) -> set[str]:
         """Refuse what belongs to something else; returns the keys of the runs that are there."""
 
     def add(self, outcome: TaskOutcome) -> None:
@@ -106,7 +106,7 @@ class Results(Protocol):
     def flush(self) -> None:
         """Write what is not written yet."""
 
-    def summarise(self, study: Study) -> pa.Table:
+    def summarise(self, study: StudyPlan) -> pa.Table:
         """Write the summary tables and return the one."""
 
 
@@ -125,7 +125,7 @@ class LocalResults:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def begin(self, study: Study) -> set[str]:
+    def begin(self, study: StudyPlan) -> set[str]:
         refuse_foreign(self._folder, _MARKER, partial(_foreign, study))
         if read_json(self._folder / _MARKER) is None:
             write_json(self._folder / _MARKER, study.identity)
@@ -139,7 +139,7 @@ class LocalResults:
     def flush(self) -> None:
         pass
 
-    def summarise(self, study: Study) -> pa.Table:
+    def summarise(self, study: StudyPlan) -> pa.Table:
         """The driver has the files, and executors may not see them: it reads them itself."""
         import pyarrow.parquet as pq
 
@@ -185,7 +185,7 @@ class _SparkResults:
         self._rows: dict[str, list[pa.Table]] = {"runs": [], "failed": []}
         self._written = monotonic()
 
-    def begin(self, study: Study) -> set[str]:
+    def begin(self, study: StudyPlan) -> set[str]:
         if study.tables:
             raise ConfigurationError(f"{self._folder}: tables = true needs a folder of this machine, not a URI")
         storage, marker = Storage(self._spark), join(self._folder, _MARKER)
@@ -215,7 +215,7 @@ class _SparkResults:
                 rows.clear()
         self._written = monotonic()
 
-    def summarise(self, study: Study) -> pa.Table:
+    def summarise(self, study: StudyPlan) -> pa.Table:
         import pyarrow as pa
 
         runs = runs_of(self._spark, self._folder)
@@ -231,7 +231,7 @@ class _SparkResults:
         return table
 
 
-def _foreign(study: Study, description: dict[str, Any]) -> str | None:
+def _foreign(study: StudyPlan, description: dict[str, Any]) -> str | None:
     if description.get("kind") != "study":
         return "holds something else than a study"
     for key, value in study.identity.items():
@@ -240,7 +240,7 @@ def _foreign(study: Study, description: dict[str, Any]) -> str | None:
     return None
 
 
-def load_runs(folder: Path, study: Study) -> list[Row]:
+def load_runs(folder: Path, study: StudyPlan) -> list[Row]:
     """The rows of all runs of a study that were done or failed, in the order of its grid."""
     known = {run.key for run in study.runs()}
     return [row for row in read_runs(folder) if row["key"] in known]
@@ -308,7 +308,7 @@ def _figures(rows: Iterable[Row], own: Iterable[str]) -> Row:
     return figures
 
 
-def _summary(study: Study, figures: dict[int, Row]) -> pa.Table:
+def _summary(study: StudyPlan, figures: dict[int, Row]) -> pa.Table:
     """The table of all grid points: their values, and their figures."""
     import pyarrow as pa
 

@@ -34,7 +34,7 @@ class Alternative(NamedTuple):
     """Packets per publication that went beside contacts: they are no part of the cost."""
 
 
-class Field(NamedTuple):
+class Alternatives(NamedTuple):
     """All alternatives in the same surroundings."""
 
     point: str
@@ -96,13 +96,13 @@ class Field(NamedTuple):
         return f"Also on the front: {'; '.join(texts)}." if texts else ""
 
 
-def fields_of(study: StudyResults) -> list[Field]:
+def fields_of(study: StudyResults) -> list[Alternatives]:
     """The fields of a study, one for each of its surroundings in which something was delivered to somebody."""
     found = [_field(point, alternatives) for point, alternatives in study.alternatives().items()]
     return [each for each in found if each.alternatives]
 
 
-def _field(point: str, alternatives: dict[str, list[Row]]) -> Field:
+def _field(point: str, alternatives: dict[str, list[Row]]) -> Alternatives:
     ratios = {name: by_repetition(rows, "delivery_ratio") for name, rows in alternatives.items()}
     ratios = {name: values for name, values in ratios.items() if values}
     standings = compare_with_best(ratios, ceiling=ceiling_of(alternatives))
@@ -117,7 +117,7 @@ def _field(point: str, alternatives: dict[str, list[Row]]) -> Field:
     ]
     first = alternatives[placed[0].name] if placed else []
     bound = METRICS["reachable_ratio"].of(first)
-    return Field(point, bound, with_front(placed), {each.name: each for each in standings})
+    return Alternatives(point, bound, with_front(placed), {each.name: each for each in standings})
 
 
 def with_front(alternatives: Sequence[Alternative]) -> list[Alternative]:

@@ -15,7 +15,7 @@ from hunet.model.files import file_in_place
 from hunet.report.chart import latex as _latex
 from hunet.report.chart import write_rows
 from hunet.report.comparison import Placement, compare_with_best
-from hunet.report.field import Field, by_repetition, ceiling_of, fields_of
+from hunet.report.field import Alternatives, by_repetition, ceiling_of, fields_of
 from hunet.report.html import facts, table, write_page
 from hunet.report.study import REPORTED, StudyResults
 from hunet.report.study_figures import draw_fields, study_figures, write_figures
@@ -85,7 +85,7 @@ def write_report(
     return out or folder / "report.html"
 
 
-def _answer(fields: Sequence[Field], folder: Path) -> Iterator[str]:
+def _answer(fields: Sequence[Alternatives], folder: Path) -> Iterator[str]:
     """Which system, at what cost, how sure; and the field."""
     if not fields:
         yield "<p class=answer>Nobody wanted anything: there is nothing to compare.</p>"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hunet.model.run_files import Row
     from hunet.report.crowd import Crowd
-    from hunet.report.field import Field
+    from hunet.report.field import Alternatives
     from hunet.report.metrics import Metric
 
 _DRAWN = ("delivery_ratio", "latency_avg", "overhead_ratio", "hopcount_avg", "buffer_avg", "brokers")
@@ -55,7 +55,7 @@ def study_figures(
             yield _graph(study, crowd, folder / f"contact-graph-{number}")
 
 
-def draw_fields(fields: Sequence[Field], folder: Path) -> str:
+def draw_fields(fields: Sequence[Alternatives], folder: Path) -> str:
     """Delivery against cost, with the bound and the Pareto front, in each of the surroundings."""
     charts = field_charts(fields[:_MOST_FIELDS])
     columns = min(len(charts), 2)
@@ -75,7 +75,7 @@ def draw_fields(fields: Sequence[Field], folder: Path) -> str:
     return _figure(path, [head, *named], f"{caption}confidence intervals.{note}{left_out}", narrow=columns == 1)
 
 
-def field_charts(fields: Sequence[Field]) -> list[Chart]:
+def field_charts(fields: Sequence[Alternatives]) -> list[Chart]:
     """Delivery against cost as charts, one for each of the surroundings."""
     found = []
     for number, field in enumerate(fields):
@@ -100,7 +100,7 @@ def field_charts(fields: Sequence[Field]) -> list[Chart]:
 
 
 def write_figures(
-    study: StudyResults, fields: Sequence[Field], folder: Path, style: str, units: Mapping[str, str]
+    study: StudyResults, fields: Sequence[Alternatives], folder: Path, style: str, units: Mapping[str, str]
 ) -> int:
     """Write the charts of a study for a paper; returns how many."""
     charts = field_charts(fields)

@@ -33,7 +33,7 @@ Outcome = bool | None
 """Whether a comparison holds; None where the results that are kept cannot tell."""
 
 
-class Sample(NamedTuple):
+class Measured(NamedTuple):
     """A quantity in the runs of a study."""
 
     mean: float
@@ -45,7 +45,7 @@ class Sample(NamedTuple):
     """By seed; empty where only the mean is kept."""
 
     @classmethod
-    def of(cls, values: Mapping[int, float], exact: bool = False) -> Sample:
+    def of(cls, values: Mapping[int, float], exact: bool = False) -> Measured:
         """From the values of runs by their seeds; ``exact`` if nothing in them is random."""
         found = Interval.of(values.values())
         if not found.runs:
@@ -55,12 +55,12 @@ class Sample(NamedTuple):
         return cls(found.mean, _error(found.half, found.runs), found.runs, values)
 
     @classmethod
-    def printed(cls, mean: float, half: float | None, runs: int) -> Sample:
+    def printed(cls, mean: float, half: float | None, runs: int) -> Measured:
         """From a mean with half of its 95 % interval, of so many runs."""
         return cls(mean, _error(half, runs), runs)
 
     @classmethod
-    def constant(cls, value: float) -> Sample:
+    def constant(cls, value: float) -> Measured:
         """A number of the paper."""
         return cls(value, 0.0, math.inf)
 
@@ -90,22 +90,22 @@ def _digits(mean: float) -> int:
     return next((digits for least, digits in ((1000, 0), (20, 1), (2, 2)) if abs(mean) >= least), 3)
 
 
-def combined(*parts: tuple[float, Sample]) -> Sample:
+def combined(*parts: tuple[float, Measured]) -> Measured:
     """A sum of samples with factors: seed by seed, or bounded where seeds are not kept."""
     random = [sample for _, sample in parts if not math.isinf(sample.runs)]
     mean = math.fsum(factor * sample.mean for factor, sample in parts)
     if not random:
-        return Sample(mean, 0.0, math.inf)
+        return Measured(mean, 0.0, math.inf)
     if all(sample.values for sample in random):
         seeds = sorted(set.intersection(*(set(sample.values) for sample in random)))
         fixed = math.fsum(factor * sample.mean for factor, sample in parts if math.isinf(sample.runs))
         moving = [(factor, sample.values) for factor, sample in parts if not math.isinf(sample.runs)]
-        return Sample.of({seed: fixed + math.fsum(f * values[seed] for f, values in moving) for seed in seeds})
+        return Measured.of({seed: fixed + math.fsum(f * values[seed] for f, values in moving) for seed in seeds})
     error = math.fsum(abs(factor) * sample.error for factor, sample in parts if factor)
-    return Sample(mean, error, min(sample.runs for sample in random))
+    return Measured(mean, error, min(sample.runs for sample in random))
 
 
-def above_zero(sample: Sample, level: float = LEVEL) -> Outcome:
+def above_zero(sample: Measured, level: float = LEVEL) -> Outcome:
     """Whether a sample is above 0 beyond chance, by its two-sided interval at a level."""
     if sample.mean - sample.half(level) > 0:
         return True
@@ -113,7 +113,9 @@ def above_zero(sample: Sample, level: float = LEVEL) -> Outcome:
     return False if known or sample.mean <= 0 else None
 
 
-def equal(one: Sample, two: Sample, margin: float = MARGIN, within: float | None = None, points: int = 1) -> Outcome:
+def equal(
+    one: Measured, two: Measured, margin: float = MARGIN, within: float | None = None, points: int = 1
+) -> Outcome:
     """Whether two samples are equal (TOST): neither exceeds the other by more than the margin.
 
     The margin is relative, and symmetric: both ``one < (1 + margin) * two`` and ``two < (1 + margin) * one`` must be
@@ -122,12 +124,12 @@ def equal(one: Sample, two: Sample, margin: float = MARGIN, within: float | None
     """
     level = 2 * LEVEL / points  # one-sided at 5 %
     if within is None:
-        sides: list[tuple[tuple[float, Sample], ...]] = [
+        sides: list[tuple[tuple[float, Measured], ...]] = [
             ((1 + margin, two), (-1.0, one)),
             ((1 + margin, one), (-1.0, two)),
         ]
     else:
-        limit = Sample.constant(within)
+        limit = Measured.constant(within)
         sides = [((1.0, limit), (1.0, one), (-1.0, two)), ((1.0, limit), (1.0, two), (-1.0, one))]
     found = [combined(*side) for side in sides]
     return both(above_zero(side, level) or (None if side.mean > 0 else False) for side in found)
@@ -155,7 +157,7 @@ class Found(NamedTuple):
 class Quantity(Protocol):
     """What can be asked of studies."""
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """It in the runs that there are."""
 
     def __str__(self) -> str: ...
@@ -169,7 +171,7 @@ class At(NamedTuple):
     protocol: str | None = None
     coordinates: Mapping[str, Any] = {}
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """Seed by seed, or as it was printed."""
         runs = found.studies.get(self.study + found.suffix) or found.studies.get(self.study)
         if runs is None:
@@ -184,8 +186,8 @@ class At(NamedTuple):
         if len(values) < len(rows):
             raise ValueError(f"{self} is more than one point of the study")
         if None in values:
-            return Sample.printed(values[None], rows[0].get(f"{self.metric} ±"), rows[0]["runs"])
-        return Sample.of(values, self.study in found.fixed)
+            return Measured.printed(values[None], rows[0].get(f"{self.metric} ±"), rows[0]["runs"])
+        return Measured.of(values, self.study in found.fixed)
 
     def pair(self, axis: str, one: Any, two: Any) -> tuple[At, At]:
         """It at two values of an axis, or of two protocols."""
@@ -216,17 +218,17 @@ class Ratio(NamedTuple):
     one: Quantity
     two: Quantity
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """Where only means are kept, with the bound of its error to first order."""
         one, two = self.one.sample(found), self.two.sample(found)
         if one.values and two.values:
             values = {seed: one.values[seed] / two.values[seed] for seed in one.values if two.values.get(seed)}
-            return Sample.of(values, math.isinf(one.runs) and math.isinf(two.runs))
+            return Measured.of(values, math.isinf(one.runs) and math.isinf(two.runs))
         if not two.mean:
             raise NotRunError
         ratio = one.mean / two.mean
         error = (one.error + abs(ratio) * two.error) / abs(two.mean)
-        return Sample(ratio, error, min(one.runs, two.runs))
+        return Measured(ratio, error, min(one.runs, two.runs))
 
     def __str__(self) -> str:
         return f"{self.one} / {self.two}"
@@ -237,7 +239,7 @@ class Mean(NamedTuple):
 
     parts: Sequence[Quantity]
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """All with the same weight."""
         return combined(*((1 / len(self.parts), part.sample(found)) for part in self.parts))
 
@@ -251,7 +253,7 @@ class Less(NamedTuple):
     one: Quantity
     two: Value
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """The difference."""
         return combined((1.0, self.one.sample(found)), (-1.0, _sample(self.two, found)))
 
@@ -264,13 +266,13 @@ class Deviation(NamedTuple):
 
     of: Quantity
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """With its own standard error, as for values of a normal distribution."""
         sample = self.of.sample(found)
         if not 1 < sample.runs < math.inf:
             raise NotRunError
         deviation = sample.error * math.sqrt(sample.runs)
-        return Sample(deviation, deviation / math.sqrt(2 * (sample.runs - 1)), sample.runs)
+        return Measured(deviation, deviation / math.sqrt(2 * (sample.runs - 1)), sample.runs)
 
     def __str__(self) -> str:
         return f"standard deviation of {self.of}"
@@ -281,7 +283,7 @@ class Largest(NamedTuple):
 
     parts: Sequence[Quantity]
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """That of this one."""
         return max((part.sample(found) for part in self.parts), key=lambda sample: sample.mean)
 
@@ -294,7 +296,7 @@ class Smallest(NamedTuple):
 
     parts: Sequence[Quantity]
 
-    def sample(self, found: Found) -> Sample:
+    def sample(self, found: Found) -> Measured:
         """That of this one."""
         return min((part.sample(found) for part in self.parts), key=lambda sample: sample.mean)
 
@@ -305,8 +307,8 @@ class Smallest(NamedTuple):
 Value = Quantity | float
 
 
-def _sample(value: Value, found: Found) -> Sample:
-    return Sample.constant(value) if isinstance(value, (int, float)) else value.sample(found)
+def _sample(value: Value, found: Found) -> Measured:
+    return Measured.constant(value) if isinstance(value, (int, float)) else value.sample(found)
 
 
 # Comparisons ----------------------------------------------------------------------------------------------------------
@@ -394,7 +396,7 @@ class Needs(NamedTuple):
     def judge(self, found: Found, points: int) -> Judged:
         """At the ceiling, if it does not."""
         sample = self.baseline.sample(found)
-        holds = above_zero(combined((1.0, Sample.constant(self.limit)), (-1.0, sample)), LEVEL / points)
+        holds = above_zero(combined((1.0, Measured.constant(self.limit)), (-1.0, sample)), LEVEL / points)
         text = f"the baseline stays below {self.limit:g}: {_stated(self.baseline, sample)}: {_word(holds)}"
         return Judged(holds, text, holds is False)
 
@@ -418,12 +420,12 @@ def names_of(value: object) -> list[At]:
 _SHARES = ("delivery_ratio", "utility", "efficiency")
 
 
-def _at_ceiling(one: Value, two: Value, first: Sample, second: Sample) -> bool:
+def _at_ceiling(one: Value, two: Value, first: Measured, second: Measured) -> bool:
     shares = all(isinstance(value, At) and value.metric in _SHARES for value in (one, two))
     return shares and min(first.mean, second.mean) > CEILING
 
 
-def _stated(value: Value, sample: Sample) -> str:
+def _stated(value: Value, sample: Measured) -> str:
     return f"{value:,g}" if isinstance(value, (int, float)) else f"{value} {sample.text()}"
 
 

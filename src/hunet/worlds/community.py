@@ -204,7 +204,7 @@ def _described(society: Society, per_side: int) -> dict[str, Any]:
     return {"communities": society.community.tolist(), "home_squares": squares}
 
 
-class _Walker:
+class _Inhabitant:
     """One host under way: its track so far, its own stream, and where it is heading."""
 
     def __init__(self, p: Community, rng: Generator, home: int) -> None:
@@ -238,10 +238,10 @@ def _rows(rng: Generator) -> Iterator[list[float]]:
         yield from rng.random((64, 4)).tolist()
 
 
-def _walks(p: Community, seed: int, societies: list[Society], interval: float) -> list[_Walker]:
+def _walks(p: Community, seed: int, societies: list[Society], interval: float) -> list[_Inhabitant]:
     """Let everybody decide in order of (time, host) until the end."""
     first_homes = societies[0].home.tolist()
-    walkers = [_Walker(p, stream(seed, "community", "walk", i), first_homes[i]) for i in range(p.hosts)]
+    walkers = [_Inhabitant(p, stream(seed, "community", "walk", i), first_homes[i]) for i in range(p.hosts)]
     homes = [society.home.tolist() for society in societies]
     goals = societies[0].home.copy()
     choices = [_HomeChoice(p, society) for society in societies] if p.association == "home" else []

@@ -19,7 +19,7 @@ def book(structure: Structure, node: int = 2) -> InterestBook:
     """The book of a broker that has heard from its community, from a neighbouring one, and from another broker."""
     found = InterestBook(node, 0.9, 0.0)
     found.want({"own"})
-    found.place(structure)
+    found.use_structure(structure)
     found.hear([InterestList(0, 1.0, ("a", "b"), (), False), InterestList(1, 1.0, ("b",), (), False)])
     found.hear_internal(3, Internal(3, (("c", 0.5), ("d", 1.0))))
     found.hear_relay(1, Relay(((3, (("c", 0.9),)),)))
@@ -44,7 +44,7 @@ def test_all_weights_follow_when_closeness_changes_and_places_do_not() -> None:
 def test_a_new_place_forgets_what_others_told_and_who_is_gone() -> None:
     moved = book(BEFORE)
     everything(moved)
-    moved.place(structure_of(((0, 2, 0.9), (1, 3, 0.9))))
+    moved.use_structure(structure_of(((0, 2, 0.9), (1, 3, 0.9))))
     assert sorted(moved.lists) == [0]
     assert (moved.external_sum(), moved.external_or_relayed()) == ({}, {})
     assert moved.internal().keys() == {"a", "b"}
@@ -53,7 +53,7 @@ def test_a_new_place_forgets_what_others_told_and_who_is_gone() -> None:
 def test_sums_do_not_depend_on_who_was_heard_first() -> None:
     def heard(order: tuple[tuple[int, float], ...]) -> list[float]:
         found = InterestBook(2, 0.9, 0.0)
-        found.place(BEFORE)
+        found.use_structure(BEFORE)
         for community, weight in order:
             found.hear_internal(3, Internal(community, (("x", weight),)))
         return [found.external_sum()["x"], found.external_or_relayed()["x"]]
@@ -64,7 +64,7 @@ def test_sums_do_not_depend_on_who_was_heard_first() -> None:
 
 def test_what_is_told_is_in_order_whoever_was_heard_first() -> None:
     found = InterestBook(2, 0.9, 0.0)
-    found.place(BEFORE)
+    found.use_structure(BEFORE)
     for broker, topic in ((4, "d"), (3, "c")):
         found.hear_internal(broker, Internal(3, ((topic, 0.5),)))
     [(_, told)] = found.told_inside().lists

@@ -19,7 +19,7 @@ from hunet.systems.mops.contact_history import Edges
 from hunet.systems.mops.interests import Internal, Lists, Relay
 from hunet.systems.mops.mops import Mops
 from hunet.systems.mops.structure import structure_of
-from hunet.systems.mops.weighted_carrier import Wants
+from hunet.systems.mops.weighted_carrier import WantedTopics
 from tests.strategies import Crowd, crowd, crowds
 from tests.systems.mops import by_the_paper as plain
 from tests.systems.plain_device import PlainCopies, PlainWord, compare
@@ -126,7 +126,7 @@ def test_closeness(edges: str) -> None:
 
 def said(packet: Packet) -> tuple[Any, ...] | None:
     """What a packet tells, in the second implementation's words."""
-    if isinstance(packet, Wants):
+    if isinstance(packet, WantedTopics):
         return "wants", dict(packet.weights), packet.default
     if isinstance(packet, Internal):
         return "internal", packet.community, dict(packet.weights)

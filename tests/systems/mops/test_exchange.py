@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hunet.systems.mops.closeness_graph import ClosenessGraph, closeness_table
 from hunet.systems.mops.communities import communities
-from hunet.systems.mops.exchange import CommunityExchange, News
+from hunet.systems.mops.exchange import CommunityExchange, Learnt
 from tests.systems.mops.test_communities import tables
 
 Table = list[tuple[int, int, float]]
@@ -100,14 +100,14 @@ def test_news_of_another_epoch_are_not_heard() -> None:
     device = CommunityExchange(0, 3, {1: 0.9}, threshold=0.5, hops=2)
     for epoch, learnt in ((2, 0), (3, 1), (3, 0)):
         before = device.version
-        device.hear(News(epoch, 0, 1, (), (), ((1, 1, 1),), ()))
+        device.hear(Learnt(epoch, 0, 1, (), (), ((1, 1, 1),), ()))
         assert device.version - before == learnt
 
 
 def test_the_scale_is_the_mean_of_all_pairs_heard_of() -> None:
     device = CommunityExchange(0, 0, {1: 30.0, 2: 50.0}, threshold=0.5, hops=2)
     assert device.sigma == 40.0
-    device.hear(News(0, 0, 1, (), ((1, 3, 240.0, 7.0),), (), ()))
+    device.hear(Learnt(0, 0, 1, (), ((1, 3, 240.0, 7.0),), (), ()))
     assert device.sigma == (80.0 + 240.0) / 5
     assert CommunityExchange(0, 0, {1: 30.0}, threshold=0.5, hops=2, sigma=7.0).sigma == 7.0
 

@@ -16,7 +16,7 @@ from hunet.systems.mops.interests import InterestBook, InterestList, Internal, L
 from hunet.systems.mops.mops import LocalStanding
 from hunet.systems.mops.parameters import MopsParameters, closeness_in_training
 from hunet.systems.mops.structure import Structure, structure_of
-from hunet.systems.mops.weighted_carrier import Wants
+from hunet.systems.mops.weighted_carrier import WantedTopics
 from hunet.testing import Network
 
 FIGURE_2 = [
@@ -30,7 +30,7 @@ COMMUNITIES = {1: (1, 3, 4, 5, 8), 2: (2, 7), 9: (9,)}
 
 def book(node: int, own: str = "", default: float = 0.0, **reading: Any) -> InterestBook:
     made = InterestBook(node, 0.99, default, **reading)
-    made.place(Structure(ClosenessGraph(FIGURE_2, hops=2), COMMUNITIES, 0.8))
+    made.use_structure(Structure(ClosenessGraph(FIGURE_2, hops=2), COMMUNITIES, 0.8))
     made.own = set(own)
     made.lists[node] = InterestList(node, 0.0, tuple(own))
     return made
@@ -86,7 +86,7 @@ def test_lists_that_brokers_send() -> None:
     assert dict(wanting.for_neighbours().weights)["C"] == pytest.approx(0.9975)
     assert dict(broker(5).for_outsiders().weights)["C"] == pytest.approx(1.485)
     assert dict(seven().for_outsiders().weights)["C"] == pytest.approx(0.0111)
-    assert wanting.for_itself() == Wants((("C", 1.0),))
+    assert wanting.for_itself() == WantedTopics((("C", 1.0),))
 
 
 def test_what_a_community_wants_itself_can_be_left_out_where_it_is_asked() -> None:
@@ -134,7 +134,7 @@ def test_a_relay_list_replaces_the_one_before() -> None:
 
 def test_a_new_place_forgets_what_others_have_told() -> None:
     made = seven()
-    made.place(structure_of(((7, 1, 0.9),)))
+    made.use_structure(structure_of(((7, 1, 0.9),)))
     assert (made.external, made.relayed, list(made.lists)) == ({}, {}, [7])
 
 
@@ -531,12 +531,12 @@ def test_what_was_told_is_not_told_again() -> None:
     net.phase("operate")
     live(net, two_villages(400, 700))
     assert 0 < len(net.packets("Rows")) <= 6 * 5 * 2  # everybody's row once, or twice where two tell it at once
-    talk = {kind: len(net.packets(kind)) for kind in ("Neighbourhood", "AskRows", "Rows")}
+    talk = {kind: len(net.packets(kind)) for kind in ("Update", "AskRows", "Rows")}
     live(net, two_villages(700, 800))  # the last hellos say that all has been heard
-    hellos = len(net.packets("Hello"))
+    hellos = len(net.packets("Versions"))
     live(net, two_villages(800, 900))
     assert talk == {kind: len(net.packets(kind)) for kind in talk}
-    assert hellos == len(net.packets("Hello"))
+    assert hellos == len(net.packets("Versions"))
 
 
 # The paper's orders, small --------------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from hunet.protocols.capabilities import Demand
 from hunet.protocols.carrier import Seen
 from hunet.systems.mops.contact_history import ContactHistory
 from hunet.systems.mops.errands import Errand
-from hunet.systems.mops.exchange import CommunityExchange, News, Row
+from hunet.systems.mops.exchange import CommunityExchange, Learnt, Row
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists
-from hunet.systems.mops.learning import Learner, Neighbourhood
+from hunet.systems.mops.learning import Learner, Update
 from hunet.systems.mops.parameters import MopsParameters
 from hunet.systems.mops.structure import structure_of
-from hunet.systems.mops.weighted_carrier import Wants
+from hunet.systems.mops.weighted_carrier import WantedTopics
 from hunet.testing import Network, TestNode
 from tests.systems.mops.test_exchange import tell
 from tests.systems.mops.test_mops import TWO_TOWNS, towns
@@ -58,13 +58,13 @@ def test_communities_are_told_in_order() -> None:
         assert [group for _, group in told] == [(1, 0), (2, 3)]
         assert list(told) == sorted(told)
     device = CommunityExchange(0, 0, {}, threshold=0.5, hops=1)
-    device.hear(News(0, 0, 1, (), (), (), ((3, (9,)), (2, (7, 8)))))
+    device.hear(Learnt(0, 0, 1, (), (), (), ((3, (9,)), (2, (7, 8)))))
     assert device.since(0).communities == ((1, (0,)), (2, (7, 8)), (3, (9,)))
 
 
 def test_a_broker_asks_for_what_has_weight_elsewhere() -> None:
     book = InterestBook(2, 0.9, 0.0)
-    book.place(structure_of(tuple(TWO_TOWNS)))
+    book.use_structure(structure_of(tuple(TWO_TOWNS)))
     book.hear_internal(3, Internal(3, (("none", 0.0), ("some", 0.5))))
     assert book.carried() == ("some",)
 
@@ -104,15 +104,15 @@ def test_hellos_say_how_much_has_been_heard_until_both_have_said_so() -> None:
     one, two = learners(None, None)
     before = one.hello_bytes, two.hello_bytes
     first = converse(one, two, 20.0)
-    assert sorted(set(first)) == ["AskRows", "Hello", "Neighbourhood", "Rows"]
+    assert sorted(set(first)) == ["AskRows", "Versions", "Update", "Rows"]
     assert before < (one.hello_bytes, two.hello_bytes)
     assert one.hellos + two.hellos == len(first)
-    assert {*converse(one, two, 30.0)} <= {"Hello"}
+    assert {*converse(one, two, 30.0)} <= {"Versions"}
     assert converse(one, two, 40.0) == []
 
 
 def test_what_a_broken_contact_lost_is_told_again() -> None:
-    for lost in ("Hello", "Neighbourhood", "AskRows", "Rows"):
+    for lost in ("Versions", "Update", "AskRows", "Rows"):
         one, two = learners(None, None)
         converse(one, two, 20.0, lost)
         assert not one.exchange or 1 not in one.exchange.rows
@@ -128,7 +128,7 @@ def test_patience_follows_the_pauses_of_the_crowd() -> None:
     converse(one, two, 18.0)
     assert one.waits_until() == 18.0 + 2 * 5.0  # a row has come
     assert one.exchange
-    one.exchange.hear(News(1, 0, 1, (), ((7, 1, 1.0, 60.0), (8, 1, 1.0, 90.0), (9, 1, 1.0, 80.0)), (), ()))
+    one.exchange.hear(Learnt(1, 0, 1, (), ((7, 1, 1.0, 60.0), (8, 1, 1.0, 90.0), (9, 1, 1.0, 80.0)), (), ()))
     assert one.waits_until() == 18.0 + 2 * 60.0
     assert learners(7.0, None)[0].waits_until() == 17.0
 
@@ -142,11 +142,11 @@ def test_a_peer_gets_nothing_before_its_list_has_come() -> None:
     author = net[1].protocol
     author.receive(0, Seen(0), 4.0)
     assert author.poll(0, 4.0, 1) is None  # the list may have been lost
-    author.receive(0, Wants(()), 4.0)
+    author.receive(0, WantedTopics(()), 4.0)
     assert isinstance(author.poll(0, 4.0, 1), Errand)
 
 
-def asked(*topics: str, wants: Wants) -> TestNode:
+def asked(*topics: str, wants: WantedTopics) -> TestNode:
     """A device that has published on these topics, and that its neighbour has asked."""
     node = Network("k-nearest", 2)[0]
     for topic in topics:
@@ -157,15 +157,15 @@ def asked(*topics: str, wants: Wants) -> TestNode:
 
 
 def test_a_neighbour_gets_as_many_of_the_topics_that_it_wants_most_as_there_is_room_for() -> None:
-    node = asked("a", "b", "c", wants=Wants((("c", 3.0), ("b", 2.0), ("a", 1.0))))
+    node = asked("a", "b", "c", wants=WantedTopics((("c", 3.0), ("b", 2.0), ("a", 1.0))))
     assert [node.protocol.most_wanted(1, 0.0, room) for room in (1, 2, 3)] == [0b100, 0b110, 0b111]
-    node = asked("a", "b", "b", wants=Wants((("a", 2.0), ("b", 1.0))))
+    node = asked("a", "b", "b", wants=WantedTopics((("a", 2.0), ("b", 1.0))))
     assert [node.protocol.most_wanted(1, 0.0, room).bit_count() for room in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_what_is_not_listed_has_the_default_weight_and_comes_last() -> None:
     for default, rest in ((0.0, 0), (0.1, 0b10)):
-        protocol = asked("a", "b", wants=Wants((("a", 1.0),), default)).protocol
+        protocol = asked("a", "b", wants=WantedTopics((("a", 1.0),), default)).protocol
         first = protocol.poll(1, 0.0, 9)
         assert first.messages == 0b01
         protocol.sent(1, first, True, 0.0)
@@ -186,13 +186,13 @@ def test_who_is_told_the_structure_says_no_hellos() -> None:
 
 def test_who_is_told_the_structure_has_no_use_for_hellos() -> None:
     node = towns()[0].protocol
-    node.receive(1, Neighbourhood(News(0, 0, 1, (), (), (), ())), 1.0)
+    node.receive(1, Update(Learnt(0, 0, 1, (), (), (), ())), 1.0)
     assert node.community == 0
 
 
 def test_hellos_are_counted() -> None:
     net = left_behind(patience=50.0)
-    hellos = [packet for kind in ("Hello", "Neighbourhood", "AskRows", "Rows") for packet in net.packets(kind)]
+    hellos = [packet for kind in ("Versions", "Update", "AskRows", "Rows") for packet in net.packets(kind)]
     for node in net.nodes:
         counted = node.protocol.observations(150.0)["hellos"]
         assert counted == len([hello for hello in hellos if hello.startswith(f"{node.node}->")])

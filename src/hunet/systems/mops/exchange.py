@@ -54,7 +54,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     links: tuple[tuple[Node, float], ...]
 
 
-class News(msgspec.Struct, frozen=True, gc=False):
+class Learnt(msgspec.Struct, frozen=True, gc=False):
     """What one device tells another of an epoch, from one version of its knowledge to a later one."""
 
     epoch: int
@@ -197,12 +197,12 @@ class CommunityExchange:
 
     # What is told and heard -------------------------------------------------------------------------------------------
 
-    def since(self, version: int) -> News:
+    def since(self, version: int) -> Learnt:
         """What was learnt after a version; rows that have come 2k hops far go no further."""
         rows = [owner for owner, learnt in self._row_since.items() if learnt > version]
         progress = [node for node, learnt in self._progress_since.items() if learnt > version]
         found = [label for label, learnt in self._found_since.items() if learnt > version]
-        return News(
+        return Learnt(
             self.epoch,
             version,
             self.version,
@@ -216,29 +216,29 @@ class CommunityExchange:
         """The rows that a peer asks for, of those that it may have."""
         return tuple(row for owner in owners if (row := self.rows.get(owner)) and row.hops < 2 * self._hops)
 
-    def hear(self, news: News) -> tuple[Node, ...]:
+    def hear(self, changes: Learnt) -> tuple[Node, ...]:
         """Take in what another device tells; returns whose rows it has that are lacking here."""
-        if news.epoch != self.epoch:
+        if changes.epoch != self.epoch:
             return ()
         before = self.version
         lacking = []
-        for owner, hops in news.rows:
+        for owner, hops in changes.rows:
             known = self.rows.get(owner)
             if known is None:
                 lacking.append(owner)
             elif hops + 1 < known.hops:  # the same row, over fewer hops: it may go further
                 self.rows[owner] = Row(owner, hops + 1, known.links)
                 self._learnt(self._row_since, owner)
-        for owner, pairs, total, pause in news.scales:
+        for owner, pairs, total, pause in changes.scales:
             if owner not in self._scales:
                 self._scales[owner] = (pairs, total, pause)
                 self._learnt(self._row_since, owner)
-        for node, decided, free in news.progress:
+        for node, decided, free in changes.progress:
             if node != self.node and (decided > self._decided.get(node, 0) or free > self._free.get(node, 0)):
                 self._decided[node] = max(decided, self._decided.get(node, 0))
                 self._free[node] = max(free, self._free.get(node, 0))
                 self._learnt(self._progress_since, node)
-        for when, group in news.communities:
+        for when, group in changes.communities:
             self._learn(when, group[0], tuple(sorted(group)))
         if self.version > before:
             self._decide()

@@ -18,7 +18,7 @@ def find(contacts: Contacts, parameters: MopsParameters) -> Findings:
     """The structure of the closeness in the whole span of these contacts; communities by rising initiator."""
     table = closeness_of(contacts, contacts.span, parameters)
     structure = structure_of(table, parameters.threshold, parameters.hops, parameters.pruning)
-    number = {label: place for place, label in enumerate(structure.communities)}
+    number = {label: index for index, label in enumerate(structure.communities)}
     return Findings(
         [
             Member(number[label], node, bool(structure.bridges(node)), node == label, 0)

@@ -40,7 +40,7 @@ from hunet.model import Node, Topic, matches
 from hunet.model.interests import terms_of
 from hunet.protocols.byte_streams import KIND_BYTES, count_size, ids_size, widths
 from hunet.protocols.contract import Control
-from hunet.systems.mops.weighted_carrier import Wants, by_weight, weights_size
+from hunet.systems.mops.weighted_carrier import WantedTopics, by_weight, weights_size
 
 if TYPE_CHECKING:
     from hunet.systems.mops.structure import Structure
@@ -135,7 +135,7 @@ class InterestBook:
 
     # What comes in --------------------------------------------------------------------------------------------------
 
-    def place(self, structure: Structure) -> None:
+    def use_structure(self, structure: Structure) -> None:
         """Learn its own place: lists of those who are not (or no longer) of the community are forgotten."""
         here = set(structure.members(self.node))
         self.lists = {origin: one for origin, one in self.lists.items() if origin in here}
@@ -256,23 +256,23 @@ class InterestBook:
 
     # What goes out --------------------------------------------------------------------------------------------------
 
-    def for_itself(self) -> Wants:
+    def for_itself(self) -> WantedTopics:
         """The list of somebody who collects for nobody else: its own interests, by their levels."""
         return self._once("S", lambda: by_weight(self._self()))
 
-    def for_itself_and_anybody(self) -> Wants:
+    def for_itself_and_anybody(self) -> WantedTopics:
         """The list of somebody who does not know for whom to collect."""
         return self._once("any", lambda: by_weight(self._self(), self.default))
 
-    def for_neighbours(self) -> Wants:
+    def for_neighbours(self) -> WantedTopics:
         """A broker's list for its own community, Eq. 5."""
         return self._once("Eq. 5", lambda: self._mixed(self._self(), self.external_sum()))
 
-    def for_outsiders(self, community: Node | None = None) -> Wants:
+    def for_outsiders(self, community: Node | None = None) -> WantedTopics:
         """A broker's list for brokers of another community, Eq. 6."""
         if not self._exclude_peer or community is None:
             return self._once("Eq. 6", lambda: self._mixed(self.internal(), self.external_or_relayed()))
-        lists: dict[Node, Wants] = self._once("Eq. 6", dict)
+        lists: dict[Node, WantedTopics] = self._once("Eq. 6", dict)
         if community not in lists:
             lists[community] = self._mixed(self.internal(), self._external_or_relayed(but=community))
         return lists[community]
@@ -296,7 +296,7 @@ class InterestBook:
         assert self.structure is not None
         return self.structure.label(self.node)
 
-    def _mixed(self, first: Weights, second: Weights) -> Wants:
+    def _mixed(self, first: Weights, second: Weights) -> WantedTopics:
         beta = 1 - self.alpha
         topics = sorted({*first, *second})
         mixed = {topic: self.alpha * first.get(topic, 0.0) + beta * second.get(topic, 0.0) for topic in topics}

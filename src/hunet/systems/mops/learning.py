@@ -21,13 +21,13 @@ from hunet.model import Node
 from hunet.protocols.contract import Control
 from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.contact_history import ContactHistory, Edges
-from hunet.systems.mops.exchange import CommunityExchange, News, Row
+from hunet.systems.mops.exchange import CommunityExchange, Learnt, Row
 from hunet.systems.mops.structure import Structure
 
 PAUSES = 2.0
 
 
-class Hello(Control, frozen=True, gc=False):
+class Versions(Control, frozen=True, gc=False):
     """How much the sender knows of an epoch, and how much of the receiver it has heard: versions."""
 
     epoch: int
@@ -35,10 +35,10 @@ class Hello(Control, frozen=True, gc=False):
     heard: int
 
 
-class Neighbourhood(Control, frozen=True, gc=False):
+class Update(Control, frozen=True, gc=False):
     """What the sender knows of who is close to whom, and of communities."""
 
-    news: News
+    changes: Learnt
 
 
 class AskRows(Control, frozen=True, gc=False):
@@ -93,7 +93,7 @@ class Learner:
         """For each peer, the version of this device's knowledge that it says it has heard."""
         self._greeted: set[Node] = set()
         """The neighbours that have got a hello in this contact."""
-        self._told: dict[Node, int] = {}
+        self._sent_up_to: dict[Node, int] = {}
         """For each neighbour that has greeted, up to which version it has been told in this contact."""
         self._awaited: dict[Node, tuple[int, set[Node]]] = {}
         """For each neighbour, the version that is heard once these rows have come."""
@@ -115,7 +115,7 @@ class Learner:
         self.exchange = CommunityExchange(
             self.node, epoch, links, threshold=self._threshold, hops=self._hops, sigma=self._sigma, pause=pause
         )
-        for table in (self._heard, self._known_by, self._told, self._awaited):
+        for table in (self._heard, self._known_by, self._sent_up_to, self._awaited):
             table.clear()
         self._row_at = finish
 
@@ -123,7 +123,7 @@ class Learner:
 
     def in_company(self) -> bool:
         """Whether a neighbour is there that has greeted."""
-        return bool(self._told)
+        return bool(self._sent_up_to)
 
     def waits_until(self) -> float:
         """When this device gives up waiting for those whose rows have not come, unless another row comes before."""
@@ -133,7 +133,7 @@ class Learner:
 
     # Hellos and what follows --------------------------------------------------------------------------------------
 
-    def hello(self, peer: Node, now: float) -> tuple[Hello, ...]:
+    def hello(self, peer: Node, now: float) -> tuple[Versions, ...]:
         """The greeting of a peer, unless it has said that it has heard everything, and no row is waited for."""
         exchange = self.exchange
         if exchange is None:
@@ -141,7 +141,7 @@ class Learner:
         waiting = not exchange.placed and now >= self.waits_until()
         if self._known_by.get(peer) == exchange.version and not waiting:
             return ()
-        hello = Hello(exchange.epoch, exchange.version, self._heard.get(peer, 0))
+        hello = Versions(exchange.epoch, exchange.version, self._heard.get(peer, 0))
         self._greeted.add(peer)
         self._count(hello)
         return (hello,)
@@ -149,7 +149,7 @@ class Learner:
     def forget(self, peer: Node) -> None:
         """A contact is over."""
         self._greeted.discard(peer)
-        self._told.pop(peer, None)
+        self._sent_up_to.pop(peer, None)
         self._awaited.pop(peer, None)
 
     def hear(self, peer: Node, packet: Control, now: float) -> list[tuple[Node, Control]]:
@@ -158,14 +158,14 @@ class Learner:
         if exchange is None:
             return []
         before, rows = exchange.version, len(exchange.rows)
-        nothing_new = isinstance(packet, Hello) and packet.version <= self._heard.get(peer, 0)
+        nothing_new = isinstance(packet, Versions) and packet.version <= self._heard.get(peer, 0)
         answers: list[tuple[Node, Control]] = []
-        if isinstance(packet, Neighbourhood):
-            if packet.news.epoch == exchange.epoch:
-                answers = self._take_news(peer, packet.news)
+        if isinstance(packet, Update):
+            if packet.changes.epoch == exchange.epoch:
+                answers = self._take_changes(peer, packet.changes)
                 nothing_new = not answers
-        elif isinstance(packet, Hello | AskRows | Rows) and packet.epoch == exchange.epoch:
-            if isinstance(packet, Hello):
+        elif isinstance(packet, Versions | AskRows | Rows) and packet.epoch == exchange.epoch:
+            if isinstance(packet, Versions):
                 answers = self._answer(peer, packet)
             elif isinstance(packet, AskRows):
                 answers = [(peer, Rows(exchange.epoch, exchange.rows_of(packet.owners)))]
@@ -177,36 +177,36 @@ class Learner:
         if nothing_new and now >= self.waits_until():
             exchange.give_up()
         if exchange.version > before:
-            answers += [told for other in self._told for told in self._news_for(other)]
+            answers += [packet for other in self._sent_up_to for packet in self._changes_for(other)]
         for _, answer in answers:
             self._count(answer)
         return answers
 
-    def _answer(self, peer: Node, hello: Hello) -> list[tuple[Node, Control]]:
+    def _answer(self, peer: Node, hello: Versions) -> list[tuple[Node, Control]]:
         assert self.exchange is not None
         self._known_by[peer] = hello.heard
-        self._told[peer] = max(hello.heard, self._told.get(peer, 0))
-        answers = self._news_for(peer)
+        self._sent_up_to[peer] = max(hello.heard, self._sent_up_to.get(peer, 0))
+        answers = self._changes_for(peer)
         if peer not in self._greeted:  # it does not know how much of it has been heard here
             self._greeted.add(peer)
-            answers.insert(0, (peer, Hello(self.exchange.epoch, self.exchange.version, self._heard.get(peer, 0))))
+            answers.insert(0, (peer, Versions(self.exchange.epoch, self.exchange.version, self._heard.get(peer, 0))))
         return answers
 
-    def _news_for(self, peer: Node) -> list[tuple[Node, Control]]:
+    def _changes_for(self, peer: Node) -> list[tuple[Node, Control]]:
         """What a neighbour has not been told."""
-        exchange, told = self.exchange, self._told[peer]
+        exchange, version = self.exchange, self._sent_up_to[peer]
         assert exchange is not None
-        if told >= exchange.version:
+        if version >= exchange.version:
             return []
-        self._told[peer] = exchange.version
-        return [(peer, Neighbourhood(exchange.since(told)))]
+        self._sent_up_to[peer] = exchange.version
+        return [(peer, Update(exchange.since(version)))]
 
-    def _take_news(self, peer: Node, news: News) -> list[tuple[Node, Control]]:
+    def _take_changes(self, peer: Node, changes: Learnt) -> list[tuple[Node, Control]]:
         assert self.exchange is not None
-        lacking = self.exchange.hear(news)
+        lacking = self.exchange.hear(changes)
         version, awaited = self._awaited.get(peer, (self._heard.get(peer, 0), set()))
-        if news.since <= version:  # nothing in between was lost
-            self._awaited[peer] = (max(version, news.version), awaited | set(lacking))
+        if changes.since <= version:  # nothing in between was lost
+            self._awaited[peer] = (max(version, changes.version), awaited | set(lacking))
         self._settle(peer)
         return [(peer, AskRows(self.exchange.epoch, lacking))] if lacking else []
 

@@ -30,10 +30,10 @@ from hunet.systems.mops.closeness_graph import ClosenessGraph, ClosenessTable
 from hunet.systems.mops.communities import Communities
 from hunet.systems.mops.errands import Errand, Errands
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
-from hunet.systems.mops.learning import AskRows, Hello, Learner, Neighbourhood, Rows
+from hunet.systems.mops.learning import AskRows, Learner, Rows, Update, Versions
 from hunet.systems.mops.parameters import MopsParameters, Table, closeness_in_training, tables_of
 from hunet.systems.mops.structure import Standings, Structure, structure_of
-from hunet.systems.mops.weighted_carrier import Wants, WeightedCarrier
+from hunet.systems.mops.weighted_carrier import WantedTopics, WeightedCarrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +95,7 @@ class Mops(WeightedCarrier):
         if isinstance(closeness, str) or isinstance(known, str):
             raise ConfigurationError("folders of closeness and communities are for simulations: leave them out")
         self.structure = self._made_of(closeness, known)
-        self.book.place(self.structure)
+        self.book.use_structure(self.structure)
         self.standing: dict[Node, LocalStanding] = {}
         """What neighbours have told of themselves."""
         self.errands = Errands()
@@ -171,7 +171,7 @@ class Mops(WeightedCarrier):
         if not first and before == (self.community, structure.members(self.node), self.bridges):
             self.book.weigh_by(structure)
             return
-        self.book.place(structure)
+        self.book.use_structure(structure)
         self._mine = None
         self._renew_list(now)
         self._tell_role()
@@ -260,7 +260,7 @@ class Mops(WeightedCarrier):
             self._renew_list(now)
         elif isinstance(packet, Relay):
             self.book.hear_relay(peer, packet)
-        elif isinstance(packet, Hello | Neighbourhood | AskRows | Rows):
+        elif isinstance(packet, Versions | Update | AskRows | Rows):
             if self.learner and not self.training:
                 for other, answer in self.learner.hear(peer, packet, now):
                     self.driver.send(other, answer)
@@ -276,7 +276,7 @@ class Mops(WeightedCarrier):
         super().unsubscribe(topic, now)
         self._change_interests(now)
 
-    def list_for(self, standing: LocalStanding) -> Wants:
+    def list_for(self, standing: LocalStanding) -> WantedTopics:
         """The interest list that is meant for such a peer."""
         if self.placeless:
             return self.book.for_itself_and_anybody()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from random import Random
 
 
-class Wants(Control, frozen=True, gc=False):
+class WantedTopics(Control, frozen=True, gc=False):
     """The interest list {(X, w)} of the sender, highest weight first, and the weight of all topics not in it.
 
     A topic of weight 0 is in it so that it does not get the weight of the rest: the sender takes none of it.
@@ -40,16 +40,16 @@ def weights_size(weights: tuple[tuple[Topic, float], ...]) -> int:
     return count_size(len(weights)) + sum([text_size(topic) for topic, _ in weights]) + 8 * len(weights)
 
 
-def by_weight(weights: Mapping[Topic, float], default: float = 0.0, refused: Iterable[Topic] = ()) -> Wants:
+def by_weight(weights: Mapping[Topic, float], default: float = 0.0, refused: Iterable[Topic] = ()) -> WantedTopics:
     """A list in order: of what has no weight only the topics that are refused.
 
     >>> by_weight({"sports": 0.5, "arts": 1.0, "news": 0.0})
-    Wants(weights=(('arts', 1.0), ('sports', 0.5)), default=0.0)
+    WantedTopics(weights=(('arts', 1.0), ('sports', 0.5)), default=0.0)
     >>> by_weight({"sports": 0.5}, 0.1, refused=["news", "sports"])
-    Wants(weights=(('sports', 0.5), ('news', 0.0)), default=0.1)
+    WantedTopics(weights=(('sports', 0.5), ('news', 0.0)), default=0.1)
     """
     listed = {**dict.fromkeys(refused, 0.0), **{topic: weight for topic, weight in weights.items() if weight > 0}}
-    return Wants(tuple(sorted(listed.items(), key=lambda item: (-item[1], item[0]))), default)
+    return WantedTopics(tuple(sorted(listed.items(), key=lambda item: (-item[1], item[0]))), default)
 
 
 class WeightedCarrier(Carrier):
@@ -58,7 +58,7 @@ class WeightedCarrier(Carrier):
     tells_interests: ClassVar[bool] = False
 
     saved: ClassVar[dict[str, Any]] = {
-        "wants": dict[Node, Wants],
+        "wants": dict[Node, WantedTopics],
         "published": MessageSet,
         "training": bool,
         "_began": float,
@@ -67,7 +67,7 @@ class WeightedCarrier(Carrier):
 
     def __init__(self, node: Node, parameters: Any, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
-        self.wants: dict[Node, Wants] = {}
+        self.wants: dict[Node, WantedTopics] = {}
         """What each neighbour has asked for."""
         self.published: MessageSet = 0
         self.training = False
@@ -105,7 +105,7 @@ class WeightedCarrier(Carrier):
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Data):
             self._accept(peer, packet, now)
-        elif isinstance(packet, Wants):
+        elif isinstance(packet, WantedTopics):
             self.wants[peer] = packet
             if peer in self.known:
                 self.driver.wake(peer)

@@ -315,7 +315,8 @@ def _distribution(
 ) -> Panel:
     """Fig. 6 or 7, summed up from the left."""
     lines = [
-        Curve(said, At(f"figure-{number}", metric, p), "", values) for said, p in (("with", WITH), ("without", WITHOUT))
+        Curve(label, At(f"figure-{number}", metric, p), "", values)
+        for label, p in (("with", WITH), ("without", WITHOUT))
     ]
     return Panel(f"Fig. {number}", x, "share", lines, printed)
 
@@ -329,12 +330,12 @@ PANELS = [
         "latency (s)",
         [
             Curve(
-                f"{said}{', among subscribers' if among else ''}",
+                f"{label}{', among subscribers' if among else ''}",
                 At("figure-4", "latency_avg", p, {"among_subscribers": among}),
                 "copies",
                 COPIES,
             )
-            for said, p in (("with", WITH), ("without", WITHOUT))
+            for label, p in (("with", WITH), ("without", WITHOUT))
             for among in (False, True)
         ],
     ),

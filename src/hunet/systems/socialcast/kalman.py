@@ -292,13 +292,13 @@ def _inverse(a: Matrix) -> Matrix:
     """By elimination with the largest pivot; the matrices here are as small as the samples."""
     size = len(a)
     rows = [list(row) + [1.0 if i == j else 0.0 for j in range(size)] for i, row in enumerate(a)]
-    for place in range(size):
-        pivot = max(range(place, size), key=lambda i: abs(rows[i][place]))
-        rows[place], rows[pivot] = rows[pivot], rows[place]
-        scale = rows[place][place]
-        rows[place] = [value / scale for value in rows[place]]
+    for index in range(size):
+        pivot = max(range(index, size), key=lambda i: abs(rows[i][index]))
+        rows[index], rows[pivot] = rows[pivot], rows[index]
+        scale = rows[index][index]
+        rows[index] = [value / scale for value in rows[index]]
         for i in range(size):
-            if i != place:
-                factor = rows[i][place]
-                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[place], strict=True)]
+            if i != index:
+                factor = rows[i][index]
+                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[index], strict=True)]
     return [row[size:] for row in rows]

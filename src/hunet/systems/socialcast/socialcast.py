@@ -420,9 +420,9 @@ class SocialCast(Protocol):
             if repeating and repeating.is_silent(peer):
                 if not self.may_move(peer):
                     continue
-                said = repeating.last_said(peer)
-                assert isinstance(said, Advertisement)
-                self.rows[peer] = said
+                last = repeating.last_said(peer)
+                assert isinstance(last, Advertisement)
+                self.rows[peer] = last
             movable |= lacks
             movers.append(peer)
         if not movers:  # mostly everybody near has everything: the buffer need not be looked through
@@ -473,8 +473,8 @@ class SocialCast(Protocol):
         the highest for an interest that it matches: ``topics``.
         """
         level = self._highest(self.utilities, topics) + self.parameters.hysteresis
-        told = [(self._highest(row.utilities, topics), peer) for peer, row in self.rows.items()]
-        better = [(-utility, peer) for utility, peer in told if utility > level]
+        rows = [(self._highest(row.utilities, topics), peer) for peer, row in self.rows.items()]
+        better = [(-utility, peer) for utility, peer in rows if utility > level]
         for _, peer in sorted(better) if len(better) > 1 else better:
             taken = mine & ~self.has[peer]
             if taken:

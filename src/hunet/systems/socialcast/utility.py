@@ -206,7 +206,7 @@ class _Bounded(Predictor):
         return min(1.0, max(0.0, self._model.update([sample])[0]))
 
 
-class _Watched(Predictor):
+class _Checked(Predictor):
     """Forecasts as another predictor does; while its forecasts do not come true, the last sample instead."""
 
     def __init__(self, predictor: Predictor, threshold: float) -> None:
@@ -251,7 +251,7 @@ class Chosen:
             if self.model == "season":
                 general = with_season(general, _DAY / self.interval, q)
             found = _Bounded(general)
-        return found if self.distrust is None else _Watched(found, self.distrust)
+        return found if self.distrust is None else _Checked(found, self.distrust)
 
 
 class Forecasts:
