@@ -82,7 +82,7 @@ def test_a_record_that_cannot_be_a_contact_is_refused(record: tuple[str, str, fl
         Contacts.from_records([("a", "b", 0, 1), record])
 
 
-@given(st.sets(st.integers(0, 200)))
+@given(st.sets(st.integers(0, 200)) | st.sets(st.integers(4_000, 20_000), max_size=5))
 def test_a_set_of_messages_is_an_integer(numbers: set[int]) -> None:
     assert members(sum(1 << n for n in numbers)) == sorted(numbers, reverse=True)
 

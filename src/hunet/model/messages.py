@@ -84,11 +84,16 @@ def members(messages: MessageSet) -> Sequence[int]:
     given, numbers = _last_members
     if messages is not given:  # on its way a packet's set is asked for several times in a row
         numbers = []
-        if messages <= _PIECE:
+        top = messages.bit_length() - 1
+        if top < _PIECE_BITS:
             _add_members(numbers, messages, 0)
-        else:  # each step below makes a number as long as the set
-            for first in range((messages.bit_length() - 1) // _PIECE_BITS * _PIECE_BITS, -1, -_PIECE_BITS):
-                _add_members(numbers, messages >> first & _PIECE, first)
+        elif messages == 1 << top:  # one message on its way, of many thousands
+            numbers.append(top)
+        else:  # each step below makes a number as long as what is left of the set
+            lowest = (messages & -messages).bit_length() - 1
+            rest = messages >> lowest
+            for first in range((top - lowest) // _PIECE_BITS * _PIECE_BITS, -1, -_PIECE_BITS):
+                _add_members(numbers, rest >> first & _PIECE, lowest + first)
         _last_members = messages, numbers
     return numbers
 

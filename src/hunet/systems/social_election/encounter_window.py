@@ -90,6 +90,15 @@ class EncounterWindow:
         oldest = next(iter(self._ends.values()), now)
         return min(max(now - oldest, self.length), self.longest)
 
+    def without_brokers(self) -> float:
+        """The earliest time at which no broker is in the window, if no contact begins until then."""
+        latest = -inf
+        for broker in self._brokers:
+            if broker in self._open:
+                return inf
+            latest = max(latest, self._ends[broker])
+        return latest + self.length
+
     def _drop_broker(self, peer: Node) -> None:
         self._popularities -= len(self._brokers.pop(peer, ()))
 

@@ -5,6 +5,7 @@ The folder's ``__init__`` has the citation, the theory of operation and the depa
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from hunet.model import Node, NodeList, Parameters, doc
@@ -118,10 +119,19 @@ class SocialElection(BrokerSwarm):
         self.hellos: dict[Node, Hello] = {}
         self._last_met = 0.0
         self._decisions = self._too_few = 0
-        self._asking = False
-        """Whether the timer runs by which a device asks again."""
+        self._asks_at = inf
+        """When the timer rings by which a device asks again; inf: none runs."""
         self._had_enough = False
         """Whether this device has met enough brokers since it became a user."""
+
+    @property
+    def _asking(self) -> bool:
+        """Whether that timer runs, as it is saved."""
+        return self._asks_at < inf
+
+    @_asking.setter
+    def _asking(self, runs: bool) -> None:
+        self._asks_at = 0.0 if runs else inf  # the driver knows when it rings
 
     def designation(self, role: Role, met: NodeList, now: float) -> Role | None:
         """Algorithm 1: what a device of this role, which has met these nodes, should become; None: what it is."""
@@ -172,6 +182,8 @@ class SocialElection(BrokerSwarm):
         if self.company is not self.window:
             self.company.end(peer, now)
         self._last_met = now
+        if self._asks_at == inf:
+            self._expect_to_ask(now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Hello):
@@ -197,13 +209,14 @@ class SocialElection(BrokerSwarm):
             self.window.record(peer, broker=link.role == BROKER, met=hello.met)
             if self.company is not self.window:
                 self.company.record(peer, broker=False, met=())
-        if self.parameters.ask_again and not self._asking:
+        if self._asks_at == inf or not self.window.broker_count:
             self._expect_to_ask(now)
 
     def become(self, role: Role, now: float) -> None:
         super().become(role, now)
         self._had_enough = False
         self._expect_loneliness(now)
+        self._expect_to_ask(now)
 
     def timer(self, tag: str, now: float) -> None:
         self.window.forget(now)
@@ -230,18 +243,20 @@ class SocialElection(BrokerSwarm):
 
     def _ask_again(self, now: float) -> None:
         """Coins may leave devices that stay together without any broker: ask until one obeys, or all have gone."""
+        self._asks_at = inf
         if self.role == USER and not self.window.broker_count:
             for peer, link in self.links.items():
                 if link.open:
                     self._designate(peer, link.role, now)
-        self._asking = False
-        if self.links:
-            self._expect_to_ask(now)
+        self._expect_to_ask(now)
 
     def _expect_to_ask(self, now: float) -> None:
-        self._asking = True
-        window = self.window.reach(now) if self.window.broker_count else self.shortest
-        self.driver.set_timer("ask", now + window / _ASKS)
+        """Ask again in T_w / 10, or when the brokers in the window may be gone; those that stay near never are."""
+        if self.parameters.ask_again and self.role == USER and self.links:
+            soonest = max(now + self.shortest / _ASKS, self.window.without_brokers())
+            if soonest < self._asks_at:
+                self._asks_at = soonest
+                self.driver.set_timer("ask", soonest)
 
     def _promote_itself(self, now: float) -> None:
         """Users who meet fewer brokers than they should may be ferries between crowds (section IV.A.2)."""

@@ -115,6 +115,10 @@ class Designation(Control, frozen=True, gc=False):
     def size(self) -> int:
         return KIND_BYTES + 2 + (self.become is not None) + ids_size(self.holds.bit_count())
 
+    @property
+    def seen_bytes(self) -> int:
+        return ids_size(self.holds.bit_count())
+
 
 class Standing(Control, frozen=True, gc=False):
     """What a device is to the other in this contact, and all that the other needs to serve it."""
@@ -131,6 +135,10 @@ class Standing(Control, frozen=True, gc=False):
     def size(self) -> int:
         texts = texts_size(self.topics) + texts_size(self.subscriptions)
         return KIND_BYTES + 1 + texts + 8 * len(self.subscriptions) + ids_size(self.seen.bit_count())
+
+    @property
+    def seen_bytes(self) -> int:
+        return ids_size(self.seen.bit_count())
 
 
 class Dispatch(Data, frozen=True, gc=False):
@@ -407,6 +415,11 @@ class BrokerSwarm(Protocol):
         self.buffer.expire(now)
         copies = self.buffer.copies
         missing = without(self.buffer.held, link.seen)
+        if missing and link.role == USER:  # it gets what it wants, and nothing else: few messages of many
+            wanted = 0
+            for topic in link.topics:
+                wanted |= self.driver.messages.on_topic(topic)
+            missing &= wanted
         if not missing:
             return
         offers, user, node = link.offers, self.role == USER, self.node
