@@ -198,7 +198,7 @@ class Link:
         self.before = before
         """What this device had seen when the contact began."""
         self.holds: MessageSet = 0
-        """What the neighbour held then."""
+        """What the neighbour held then, and what it says that it has got since."""
         self.introduced = False
         """Whether it knows this device's standing."""
         self.open = False
@@ -349,16 +349,25 @@ class BrokerSwarm(Protocol):
         if isinstance(packet, Dispatch):
             self._accept(peer, link, packet, now)
         elif isinstance(packet, Have):
-            # It has just got what it did not hold when the contact began: who had seen that by then says so now.
+            # It has just got what it did not hold when the contact began: who had seen that by then says so now, if it
+            # might be sent it again; else should it become a broker.
+            link.holds |= packet.messages
             numbers = members(packet.messages)
-            known = [number for number in numbers if link.before >> number & 1]
-            if known and not (self.role == link.role == USER and not self._direct):
-                self.driver.send(peer, Seen(set_of(known)))
+            known = [number for number in numbers if link.before >> number & 1 and self._may_get(link, number)]
+            if known:
+                self.driver.send(peer, Seen(packet.messages if len(known) == len(numbers) else set_of(known)))
             link.exchanged.update(numbers)
         elif isinstance(packet, Seen):
             link.exchanged.update(members(packet.messages))
         elif isinstance(packet, Standing):
             self._hear_standing(peer, link, packet, now)
+
+    def _may_get(self, link: Link, number: int) -> bool:
+        """Whether this neighbour may send a message that this device has seen."""
+        if self.role == USER:
+            wanted = self.driver.messages.shown >> number & 1 and self._wants(self.driver.messages[number].topic) > 0
+            return wanted and (link.role == BROKER or self._direct)
+        return True
 
     def met(self, peer: Node, link: Link, now: float) -> None:
         """A neighbour's role is known for the first time in this contact, or has changed."""
