@@ -209,10 +209,11 @@ NOT_YET = {
     "testing",
     "pipeline",
     "systems/b_sub",
-    "systems/social_election",
     "systems/socio_aware_overlay",
 }
 """Where functions still have such names."""
+SAVED = {("systems/social_election/swarm.py", "told")}
+"""Saved states of earlier versions have these names for what has a better one now."""
 
 
 def test_names_are_usual_nouns() -> None:
@@ -229,7 +230,7 @@ def test_names_are_usual_nouns() -> None:
                 ast.ClassDef: "name",
             }
             name = getattr(node, names.get(type(node), ""), "")
-            if name == "place" and home.startswith(WHERE_PEOPLE_STAY):
+            if (home, name) in SAVED or (name == "place" and home.startswith(WHERE_PEOPLE_STAY)):
                 continue
             assert name not in RETIRED, f"{home}, line {getattr(node, 'lineno', 0)}: say what '{name}' is"
 

@@ -42,13 +42,13 @@ def test_the_window_has_open_contacts_and_those_that_ended_lately(
             if peer in last:
                 last[peer] = (min(time, last[peer][0]), *last[peer][1:])
         else:
-            window.record(peer, broker=event == "broker", met=tuple(range(popularity)))
+            window.record(peer, broker=event == "broker", peers=tuple(range(popularity)))
             last[peer] = (inf, event == "broker", popularity)
 
 
 def test_without_a_number_of_people_the_window_is_as_long_as_it_is() -> None:
     window = EncounterWindow(10)
-    window.record(1, broker=True, met=())
+    window.record(1, broker=True, peers=())
     window.end(1, 0)
     window.forget(9)
     assert (window.peers, window.reach(9)) == ((1,), 10)

@@ -93,12 +93,12 @@ def test_who_saw_a_message_before_says_so_to_a_neighbour_that_gets_it(protocol: 
     for node in net.nodes:
         node.protocol.become("broker", 0.0)
     one, two, three = net.nodes
-    news = one.publish("A", at=1)
+    message = one.publish("A", at=1)
     one.meet(two, at=2)
     two.connect(three, at=3)
-    two.protocol.buffer.remove(news.number, "overflow")
+    two.protocol.buffer.remove(message.number, "overflow")
     three.disconnect(two, at=4)
-    three.protocol.buffer.remove(news.number, "overflow")
+    three.protocol.buffer.remove(message.number, "overflow")
     two.connect(three, at=5)
     one.protocol.seen = 0
     three.connect(one, at=6)

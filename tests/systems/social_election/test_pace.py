@@ -55,7 +55,7 @@ def test_a_window_has_ten_people_for_each_broker_of_the_lower_bound_and_populari
     assert window.peers == tuple(range(2, 12))
     net[0].meet(net[12], at=3850.0)
     net[0].meet(net[13], at=3900.0)
-    told: list[Any] = [packet.met for a, _, packet in net.sent if a == 0 and isinstance(packet, Hello)]
-    assert told[-2:] == [tuple(range(2, 12)), (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)]
+    peers: list[Any] = [packet.peers for a, _, packet in net.sent if a == 0 and isinstance(packet, Hello)]
+    assert peers[-2:] == [tuple(range(2, 12)), (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)]
     window.forget(3850.0 + 6 * 3600)
     assert window.peers == (13,)

@@ -23,10 +23,10 @@ def has_met(node: TestNode, *brokers: tuple[Node, float, int], users: tuple[Node
     """Fill a window: brokers with the time at which the encounter ended and their popularity; users, at time 0."""
     window = node.protocol.window
     for user in users:
-        window.record(user, broker=False, met=())
+        window.record(user, broker=False, peers=())
         window.end(user, 0.0)
     for broker, time, popularity in brokers:
-        window.record(broker, broker=True, met=tuple(range(100, 100 + popularity)))
+        window.record(broker, broker=True, peers=tuple(range(100, 100 + popularity)))
         window.end(broker, time)
 
 

@@ -85,14 +85,14 @@ def test_a_publication_goes_to_the_first_broker_and_from_there_to_subscribers() 
     net = swarm("ubbuu")
     author, first, second, reader, stranger = net.nodes
     reader.subscribe("A")
-    news = author.publish("A", at=0)
+    message = author.publish("A", at=0)
     author.meet(stranger, at=1)  # users have nothing to give to each other
     author.meet(first, at=2)
     assert held(author) == []
     author.meet(second, at=3)
     first.meet(stranger, at=4)
     first.meet(reader, at=5)
-    assert reader.delivered == [news]
+    assert reader.delivered == [message]
     assert net.packets() == ["0->1 m0", "1->3 m0"]
     assert held(reader) == []  # it does not carry it
     first.meet(reader, at=6)
@@ -105,8 +105,8 @@ def test_a_publication_is_handed_over_in_a_contact_that_is_open_already() -> Non
     reader.subscribe("A")
     author.connect(broker, at=0)
     broker.connect(reader, at=0)
-    news = author.publish("A", at=1)
-    assert reader.delivered == [news]
+    message = author.publish("A", at=1)
+    assert reader.delivered == [message]
 
 
 def test_brokers_replicate_what_matches_first_and_then_the_newest() -> None:
@@ -179,20 +179,20 @@ def test_the_next_hop_has_what_it_knew_before_this_contact(author: int) -> None:
 def test_delegation_still_delivers() -> None:
     net = swarm("bu", replication="delegation")
     net[1].subscribe("A")
-    news = net[0].publish("A", at=0)
+    message = net[0].publish("A", at=0)
     net[0].protocol.buffer.copies[0].mark = 1.0
     net[0].meet(net[1], at=50)
-    assert net[1].delivered == [news]
+    assert net[1].delivered == [message]
 
 
 def test_users_may_serve_users_if_told_so() -> None:
     net = swarm("uub", direct_delivery=True)
     author, reader, broker = net.nodes
     reader.subscribe("A")
-    news = author.publish("A", at=0)
+    message = author.publish("A", at=0)
     author.publish("B", at=0)
     author.meet(reader, at=1)
-    assert reader.delivered == [news]
+    assert reader.delivered == [message]
     assert held(author) == [0, 1]  # still to be brought to a broker
     assert held(reader) == []
     author.meet(broker, at=2)
@@ -377,12 +377,12 @@ def test_a_role_that_changes_in_a_contact_is_acted_upon_at_once() -> None:
     reader.subscribe("A")
     author.connect(middle, at=0)
     middle.connect(reader, at=0)
-    news = author.publish("A", at=1)
+    message = author.publish("A", at=1)
     assert net.packets() == []
     net.advance(2)
     middle.protocol.become("broker", 2)
     net.engine.settle()
-    assert reader.delivered == [news]
+    assert reader.delivered == [message]
     assert table(middle) == {"A": 2}
     middle.subscribe("B")
     author.protocol.become("broker", 2)

@@ -6,8 +6,8 @@ is as old as the window is long. Every encounter is put in and taken out once, a
 the window up to date costs constant time.
 
 >>> window = EncounterWindow(length=100)
->>> window.record(7, broker=True, met=(1, 2, 3))
->>> window.record(8, broker=False, met=())
+>>> window.record(7, broker=True, peers=(1, 2, 3))
+>>> window.record(8, broker=False, peers=())
 >>> window.end(8, now=50)
 >>> window.forget(now=149)
 >>> window.peers, window.broker_count
@@ -56,15 +56,15 @@ class EncounterWindow:
         self._oldest, self._peers = -inf, None
         self._popularities = sum(map(len, self._brokers.values()))
 
-    def record(self, peer: Node, *, broker: bool, met: NodeList) -> None:
+    def record(self, peer: Node, *, broker: bool, peers: NodeList) -> None:
         """Stand beside a peer, who is a broker or not, as of now, and has met these nodes itself."""
         if self._ends.pop(peer, None) is None and peer not in self._open:
             self._peers = None
         self._open.add(peer)
         self._drop_broker(peer)
         if broker:
-            self._brokers[peer] = met
-            self._popularities += len(met)
+            self._brokers[peer] = peers
+            self._popularities += len(peers)
 
     def end(self, peer: Node, now: float) -> None:
         """A contact ends; its encounter counts for ``length`` seconds more."""
@@ -115,7 +115,7 @@ class EncounterWindow:
         return len(self._brokers)
 
     def mean_popularity(self) -> float:
-        """The mean popularity of the brokers that were met, as they told it then; 0 if there were none."""
+        """The mean popularity of the brokers that were met, as they stated it then; 0 if there were none."""
         return self._popularities / len(self._brokers) if self._brokers else 0.0
 
     def popularity_of_brokers(self) -> set[Node]:

@@ -84,13 +84,13 @@ class Hello(Control, frozen=True, gc=False):
     """What the other needs for its decision."""
 
     role: Role
-    met: NodeList
+    peers: NodeList
     """Whom the sender has met in its window: its popularity."""
 
     @property
     def size(self) -> int:
-        many = len(set(self.met))
-        return KIND_BYTES + 1 + ids_size(many) + count_size(len(self.met)) + widths(many, 0).node * len(self.met)
+        many = len(set(self.peers))
+        return KIND_BYTES + 1 + ids_size(many) + count_size(len(self.peers)) + widths(many, 0).node * len(self.peers)
 
 
 class SocialElection(BrokerSwarm):
@@ -133,8 +133,8 @@ class SocialElection(BrokerSwarm):
     def _asking(self, runs: bool) -> None:
         self._asks_at = 0.0 if runs else inf  # the driver knows when it rings
 
-    def designation(self, role: Role, met: NodeList, now: float) -> Role | None:
-        """Algorithm 1: what a device of this role, which has met these nodes, should become; None: what it is."""
+    def designation(self, role: Role, peers: NodeList, now: float) -> Role | None:
+        """Algorithm 1: what a device of this role, which has met these peers, should become; None: what it is."""
         brokers, grown = self.window.broker_count, self._grown(now)
         lower, upper = self.parameters.lower_bound, self.parameters.upper_bound
         if role == USER:
@@ -144,15 +144,15 @@ class SocialElection(BrokerSwarm):
         threshold = self.parameters.threshold
         if threshold is None:
             threshold = self.window.mean_popularity()
-        return USER if self._popularity_difference(met) < threshold else None
+        return USER if self._popularity_difference(peers) < threshold else None
 
-    def _popularity_difference(self, met: NodeList) -> int:
+    def _popularity_difference(self, peers: NodeList) -> int:
         if self.parameters.difference == "mean":
-            return len(met)
+            return len(peers)
         before = self.window.popularity_of_brokers()
         if self.parameters.difference == "marginal":
-            return len(before.union(met)) - len(before)
-        return len(met) - len(before)
+            return len(before.union(peers)) - len(before)
+        return len(peers) - len(before)
 
     def _grown(self, now: float) -> float:
         """The share of the bounds that holds already (section V.D)."""
@@ -203,12 +203,12 @@ class SocialElection(BrokerSwarm):
         else:
             super().receive(peer, packet, now)
 
-    def met(self, peer: Node, link: Link, now: float) -> None:
+    def role_known(self, peer: Node, link: Link, now: float) -> None:
         hello = self.hellos.get(peer)
         if hello:
-            self.window.record(peer, broker=link.role == BROKER, met=hello.met)
+            self.window.record(peer, broker=link.role == BROKER, peers=hello.peers)
             if self.company is not self.window:
-                self.company.record(peer, broker=False, met=())
+                self.company.record(peer, broker=False, peers=())
         if self._asks_at == inf or not self.window.broker_count:
             self._expect_to_ask(now)
 
@@ -236,7 +236,7 @@ class SocialElection(BrokerSwarm):
     # Steps ----------------------------------------------------------------------------------------------------------
 
     def _designate(self, peer: Node, role: Role, now: float) -> None:
-        wish = self.designation(role, self.hellos[peer].met, now)
+        wish = self.designation(role, self.hellos[peer].peers, now)
         self._decisions += 1
         self._too_few += self.window.broker_count < self.parameters.lower_bound
         self.driver.send(peer, Designation(self.role, wish, 0 if self.links[peer].open else self.holds(now)))

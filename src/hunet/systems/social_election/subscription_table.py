@@ -38,13 +38,13 @@ class SubscriptionTable:
 
     def __init__(self, times: dict[Topic, float] | None = None) -> None:
         self.times: dict[Topic, float] = times or {}
-        """Never changed in place: who is told the table, or keeps it, shares this very dictionary."""
+        """Never changed in place: packets and links share this very dictionary."""
         self._others: list[Topic] | None = None
         """The subscriptions that are more than a tag, once somebody has asked for matches."""
         self._matches: dict[Topic, Matches] = {}
 
     def refresh(self, table: dict[Topic, float]) -> None:
-        """Take over registrations that are new or fresher; nobody may change ``told`` afterwards."""
+        """Take over registrations that are new or fresher; nobody may change ``table`` afterwards."""
         times = self.times
         if not times:
             self._replace(table)

@@ -230,7 +230,7 @@ class BrokerSwarm(Protocol):
     """A device that is a user or a broker; subclasses decide which, by :meth:`become`."""
 
     Parameters: ClassVar[type[Parameters]] = SwarmParameters
-    exchanges_once: ClassVar[bool] = True  # subscriptions are told when devices meet
+    exchanges_once: ClassVar[bool] = True  # subscriptions are exchanged when a contact begins
 
     saved: ClassVar[dict[str, Any]] = {
         "role": Role,
@@ -364,12 +364,14 @@ class BrokerSwarm(Protocol):
 
     def _may_get(self, link: Link, number: int) -> bool:
         """Whether this neighbour may send a message that this device has seen."""
-        if self.role == USER:
-            wanted = self.driver.messages.shown >> number & 1 and self._wants(self.driver.messages[number].topic) > 0
-            return wanted and (link.role == BROKER or self._direct)
-        return True
+        if self.role == BROKER:
+            return True
+        messages = self.driver.messages
+        if not messages.shown >> number & 1 or (link.role == USER and not self._direct):
+            return False
+        return self._wants(messages[number].topic) > 0
 
-    def met(self, peer: Node, link: Link, now: float) -> None:
+    def role_known(self, peer: Node, link: Link, now: float) -> None:
         """A neighbour's role is known for the first time in this contact, or has changed."""
 
     def holds(self, now: float) -> MessageSet:
@@ -397,21 +399,21 @@ class BrokerSwarm(Protocol):
         link.introduced = True
         self.driver.send(peer, self.standing(link, now))
 
-    def _hear_standing(self, peer: Node, link: Link, told: Standing, now: float) -> None:
-        promoted = link.open and told.role == BROKER != link.role
-        changed = not link.open or told.role != link.role
-        link.open, link.role, link.topics = True, told.role, told.topics
-        link.seen = told.seen
+    def _hear_standing(self, peer: Node, link: Link, packet: Standing, now: float) -> None:
+        promoted = link.open and packet.role == BROKER != link.role
+        changed = not link.open or packet.role != link.role
+        link.open, link.role, link.topics = True, packet.role, packet.topics
+        link.seen = packet.seen
         if changed:
-            self.met(peer, link, now)
+            self.role_known(peer, link, now)
         # Utilities are by the tables that the two had before they met: each tells its own, and only then takes over the
         # other's. A message so goes to where a subscription is fresher: back along the way that it came.
         if promoted or not link.introduced:
             self._introduce(peer, link, now)
-        link.table = SubscriptionTable(told.subscriptions) if told.subscriptions else _NO_SUBSCRIPTIONS
+        link.table = SubscriptionTable(packet.subscriptions) if packet.subscriptions else _NO_SUBSCRIPTIONS
         if self.role == BROKER:
             self._register_own(now)
-            self.table.refresh(told.subscriptions)
+            self.table.refresh(packet.subscriptions)
         self._exchange(peer, link, now)
 
     # What a neighbour may get ---------------------------------------------------------------------------------------
@@ -581,7 +583,7 @@ class BrokerSwarm(Protocol):
     def _deliver(self, message: Message, hops: int) -> None:
         score = self._wants(message.topic)
         if score and message.number not in self.delivered and message.publisher != self.node:
-            self.delivered.add(message.number)  # one's own words are no news, also when they come back after a crash
+            self.delivered.add(message.number)  # nobody gets an own message, not even after a crash
             self._score += score
             self.driver.deliver(message, hops)
 
