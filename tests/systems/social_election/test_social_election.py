@@ -146,7 +146,7 @@ def test_popularity_is_told_without_the_present_encounter() -> None:
     net = paper(3)
     net[0].meet(net[1], at=0)
     net[0].meet(net[2], at=1)
-    hellos = [(a, b, packet.met) for a, b, packet in net.sent if isinstance(packet, Hello)]
+    hellos = [(a, b, packet.peers) for a, b, packet in net.sent if isinstance(packet, Hello)]
     assert hellos == [(0, 1, ()), (1, 0, ()), (0, 2, (1,)), (2, 0, ())]
 
 
