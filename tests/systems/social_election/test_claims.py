@@ -246,16 +246,16 @@ def test_the_page_has_a_place_for_everything() -> None:
 @pytest.mark.parametrize(
     ("name", "runs"),
     [
-        ("figure-1", 960),
-        ("figure-2-speed", 240),
-        ("figure-2-threshold", 1000),
-        ("figure-3", 120),
+        ("figure-1", 1920),
+        ("figure-2-speed", 480),
+        ("figure-2-threshold", 2000),
+        ("figure-3", 240),
         ("readings", 240),
-        ("duty", 80),
-        ("slowest", 80),
-        ("switching", 100),
+        ("duty", 160),
+        ("slowest", 160),
+        ("switching", 200),
         ("workload", 320),
-        ("delay", 160),
+        ("delay", 320),
     ],
 )
 def test_the_study_files_are_the_papers_size(name: str, runs: int) -> None:
@@ -268,7 +268,7 @@ def test_claims_come_out_of_a_study_that_was_really_run(tmp_path: Path) -> None:
     text = text.replace("speed_max = 10", "speed_max = 10\nnodes = 60\nduration = 1200")
     (tmp_path / "figure-3.toml").write_text(text)
     study, results = read_study(tmp_path / "figure-3.toml"), tmp_path / "figure-3"
-    assert [do_run(run, results) for run in study.runs()] == [None] * 6
+    assert [do_run(run, results) for run in study.runs()] == [None] * 12
     (results / "study.json").write_text(json.dumps(study.identity))
     # One run of each tells nothing yet; but every order is the claim's.
     [claim] = [claim for claim in judged(tmp_path) if claim.id == "SE-9"]
