@@ -97,7 +97,8 @@ class EncounterWindow:
             if broker in self._open:
                 return inf
             latest = max(latest, self._ends[broker])
-        return latest + self.length
+        few = len(self._open) + len(self._ends) <= self.people
+        return latest + (self.longest if few else self.length)
 
     def _drop_broker(self, peer: Node) -> None:
         self._popularities -= len(self._brokers.pop(peer, ()))
