@@ -292,7 +292,7 @@ def test_nobody_waits_for_a_greeting_that_was_lost() -> None:
 def test_a_popularity_travels_by_name() -> None:
     hello = Hello("user", (0, 2))
     plain = encode(hello, Catalogue(), ["ann", "bob", "eve"])
-    assert plain == {"kind": "social-election.Hello", "role": "user", "met": ["ann", "eve"]}
+    assert plain == {"kind": "social-election.Hello", "role": "user", "peers": ["ann", "eve"]}
     assert decode(plain, Catalogue(), {"eve": 5, "ann": 3}) == Hello("user", (3, 5))
 
 

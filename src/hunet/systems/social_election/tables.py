@@ -18,12 +18,12 @@ def margins_table(runs: Runs) -> str:
     """Fig. 1 point by point."""
     points: dict[tuple[str, ...], list[Row]] = {}
     for row in runs.rows:
-        coordinates = row["coordinates"]
-        points.setdefault(
-            (coordinates["world"], coordinates["replication"], f"{coordinates['speed_max']:g}"), []
-        ).append(row)
+        at = row["coordinates"]
+        point = (at["difference"], at["world"], at["replication"], f"{at['speed_max']:g}")
+        points.setdefault(point, []).append(row)
     return table(
-        "world | replication | maximum speed (m/s) | social election | Random | margin", _beside_random(points)
+        "reading | world | replication | maximum speed (m/s) | social election | Random | margin",
+        _beside_random(points),
     )
 
 
