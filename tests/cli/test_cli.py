@@ -18,7 +18,7 @@ import typer
 from rich.text import Text
 
 from hunet import Contacts, write_contacts
-from hunet.cli import app
+from hunet.cli import app, only
 from hunet.cli.progress import progress_of_runs
 from hunet.report.metrics import METRICS
 from hunet.report.tables import print_study
@@ -53,6 +53,24 @@ def test_help_shows_all_that_is_written(hunet: Any) -> None:
         for text in (command.help, *(getattr(option, "help", None) for option in command.params)):
             assert not text or Text.from_markup(text).plain == text, name
     assert "[default: (push)]" in hunet("run", "--help").out
+
+
+def test_a_command_that_is_built_alone_is_as_among_the_others() -> None:
+    """Only the command that was asked for is built, groups of commands too; for another word all are."""
+
+    def parameters(command: Any) -> list[Any]:
+        return [[(each.name, each.opts, each.help) for each in command.params if hasattr(each, "help")], command.help]
+
+    everything: Any = typer.main.get_command(app)
+    for word in ("run", "trace"):
+        alone: Any = typer.main.get_command(only(word))
+        assert list(alone.commands) == [word]
+        assert parameters(alone) == parameters(everything)
+        assert parameters(alone.commands[word]) == parameters(everything.commands[word])
+        assert list(getattr(alone.commands[word], "commands", [])) == list(
+            getattr(everything.commands[word], "commands", [])
+        )
+    assert only("rnu") is app
 
 
 def test_help_has_no_types_beside_flags(hunet: Any) -> None:

@@ -6,6 +6,7 @@ Nothing heavy is imported here: ``hunet --help`` answers at once, and a command 
 from __future__ import annotations
 
 import sys
+from copy import copy
 from typing import Any
 
 import typer
@@ -85,7 +86,7 @@ def main() -> None:
     """Run the command line; errors of ours are one line on standard error and a non-zero exit."""
     sys.path.insert(0, "")  # a protocol of one's own (--protocol module:Class) lies in the current folder
     try:
-        command = typer.main.get_command(app)
+        command = typer.main.get_command(only(sys.argv[1] if len(sys.argv) > 1 else ""))
         _hide_types_of_flags(command)
         command()
     except SystemExit as stop:
@@ -114,6 +115,17 @@ def main() -> None:
             raise
         _complain(str(error))
         sys.exit(1)
+
+
+def only(word: str) -> typer.Typer:
+    """The command line with the command that was asked for and no other: to build all takes longer than a small run."""
+    commands = [each for each in app.registered_commands if each.name == word]
+    groups = [each for each in app.registered_groups if each.name == word]
+    if not commands and not groups:
+        return app
+    chosen = copy(app)
+    chosen.registered_commands, chosen.registered_groups = commands, groups
+    return chosen
 
 
 def _hide_types_of_flags(command: Any) -> None:

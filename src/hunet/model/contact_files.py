@@ -154,10 +154,12 @@ def _explain_csv(path: Path, text: str, header: list[str], delimiter: str, error
 def parse_connection(row: str) -> tuple[float, str, str, bool]:
     """Time, both nodes, and whether they connect, of a line of The ONE; ``ValueError`` says what is wrong with it."""
     words = row.split()
+    many = len(words)
     # As The ONE has it: up and down in any case, and perhaps the name of a network interface behind it.
-    if len(words) not in (5, 6) or words[1] != "CONN" or words[4].lower() not in ("up", "down"):
+    way = words[4].lower() if many in (5, 6) else ""
+    if way not in ("up", "down") or words[1] != "CONN":
         raise ValueError(f"expected 'time CONN a b up|down', found '{row.strip()[:60]}'")
-    return parse_time(words[0]), words[2], words[3], words[4].lower() == "up"
+    return parse_time(words[0]), words[2], words[3], way == "up"
 
 
 def parse_time(word: str) -> float:
@@ -178,7 +180,7 @@ def _read_one(path: Path, text: str) -> Contacts:
     """
     events: list[tuple[float, bool, int, str, str]] = []
     for line, row in enumerate(io.StringIO(text), 1):
-        if not row.strip():
+        if row.isspace():
             continue
         try:
             time, a, b, up = parse_connection(row)
@@ -187,7 +189,7 @@ def _read_one(path: Path, text: str) -> Contacts:
         if a == b:
             raise InputError(path, f"a node is in contact with itself ({a}): {_REMEDY}", line)
         events.append((time, not up, line, a, b))
-    events.sort(key=lambda event: event[:3])
+    events.sort()  # no two are of one line
     opened: dict[tuple[str, str], list[float]] = defaultdict(list)
     records: list[tuple[str, str, float, float]] = []
     for time, down, line, a, b in events:
