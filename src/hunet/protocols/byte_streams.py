@@ -55,6 +55,11 @@ def text_size(text: str) -> int:
 
 def texts_size(texts: Collection[str]) -> int:
     """Bytes of several texts."""
+    return _texts_size(tuple(texts))
+
+
+@lru_cache(1 << 12)
+def _texts_size(texts: tuple[str, ...]) -> int:
     return count_size(len(texts)) + sum(map(text_size, texts))
 
 

@@ -34,6 +34,10 @@ class Have(Control, frozen=True, gc=False):
     def size(self) -> int:
         return KIND_BYTES + ids_size(self.messages.bit_count())
 
+    @property
+    def seen_bytes(self) -> int:
+        return ids_size(self.messages.bit_count())
+
 
 class Interests(Control, frozen=True, gc=False):
     """The sender's own topics, in sorted order, all of them."""
@@ -43,6 +47,10 @@ class Interests(Control, frozen=True, gc=False):
     @property
     def size(self) -> int:
         return KIND_BYTES + texts_size(self.topics)
+
+    @property
+    def seen_bytes(self) -> int:
+        return 0
 
 
 class Carried(Data, frozen=True, gc=False):

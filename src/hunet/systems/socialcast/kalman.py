@@ -72,16 +72,30 @@ class ScalarKalman:
     def repeat(self, sample: float, times: int) -> float:
         """Take in the same sample so many times: the numbers of as many updates, until they change no more."""
         error, forecast, q, r = self.error, self.forecast, self.state_noise, self.observation_noise
-        for _ in range(times):
+        for taken in range(times):
             gain = error / (error + r)
-            before = error, forecast
-            error, forecast = error + q - gain * error, forecast + gain * (sample - forecast)
-            if not sample and forecast <= NOTHING:
-                forecast = 0.0
-            if (error, forecast) == before:
+            before, error = error, error + q - gain * error
+            if error == before:
+                forecast = settled(forecast, sample, gain, times - taken)
                 break
+            forecast = settled(forecast, sample, gain, 1)
         self.error, self.forecast = error, forecast
         return forecast
+
+
+def settled(forecast: float, sample: float, gain: float, times: int) -> float:
+    """A forecast after the same sample so many times, with a gain that stays as it is."""
+    if sample:
+        for _ in range(times):
+            before, forecast = forecast, forecast + gain * (sample - forecast)
+            if forecast == before:
+                break
+        return forecast
+    for _ in range(times):
+        forecast -= gain * forecast
+        if forecast <= NOTHING:
+            return 0.0
+    return forecast
 
 
 class Levels:
@@ -124,21 +138,18 @@ class Levels:
         """Take in a 1 for these predictors and a 0 for all others, so many times; returns forecasts other than 0."""
         steps, last, forecasts = self._gains, len(self._gains) - 1, self.forecasts
         for name in ones:
-            if name in self._begun:
-                forecasts.setdefault(name, 0.0)
+            if name not in forecasts and name in self._begun:
+                forecasts[name] = 0.0
         if times == 1:
             self._update_once(ones)
             return forecasts
         for name in list(forecasts):
             sample, forecast = 1.0 if name in ones else 0.0, forecasts[name]
             age = self._samples - self._begun[name]
-            for step in range(age, age + times):
-                before, forecast = forecast, forecast + steps[step if step < last else last] * (sample - forecast)
-                if not sample and forecast <= NOTHING:
-                    forecast = 0.0
-                    break
-                if forecast == before and step >= last:
-                    break
+            early = min(times, max(0, last - age))
+            for gain in steps[age : age + early]:
+                forecast = settled(forecast, sample, gain, 1)
+            forecast = settled(forecast, sample, steps[last], times - early)
             if forecast:
                 forecasts[name] = forecast
             else:

@@ -52,14 +52,18 @@ class Advertisement(Control, frozen=True, gc=False):
         texts = texts_size(self.interests) + texts_size(self.utilities)
         return KIND_BYTES + texts + 8 * len(self.utilities) + ids_size(self.received.bit_count())
 
+    @property
+    def seen_bytes(self) -> int:
+        return ids_size(self.received.bit_count())
+
 
 class Outlook(Advertisement, frozen=True, gc=False):
     """An advertisement of a device that may leave out the next ones, because all of them follow from this one."""
 
-    common: Annotated[float, NotSent(0.0)]
-    """The part of the utilities that all have in common, which falls from now on."""
-    near: Annotated[tuple[Topic, ...], NotSent(())]
-    """The interests of its neighbours: forecasts of these rise from now on, and all others fall."""
+    high: Annotated[tuple[tuple[Topic, float], ...], NotSent(())]
+    """The interests of which the utility is or may come above ``least``, and what it will at most be: forecasts of what
+    its neighbours are interested in rise from now on, and all others fall."""
+    least: Annotated[float, NotSent(0.0)]
 
 
 class Transfer(Data, frozen=True, gc=False):
@@ -134,6 +138,12 @@ class SocialCast(Protocol):
         """No message that it tells of expires before."""
         self._idle: dict[Node, tuple[Outlook, set[Topic] | None, MessageSet, MessageSet]] = {}
         """For neighbours that can get nothing: for which row, interests near, messages here and there that is so."""
+        self._repeats: bool | None = None
+        """Whether this device may leave out ticks in company; None before the first."""
+        self._least: float = parameters.hysteresis - _MARGIN
+        self._on_topic: dict[Topic, MessageSet] = {}
+        """What it holds on each topic that somebody asked about, of ``_sorted``."""
+        self._sorted: MessageSet = 0
         self._movers: list[Node] = []
         """Neighbours that may get something."""
 
@@ -226,9 +236,18 @@ class SocialCast(Protocol):
     def _advertisement(self, received: MessageSet) -> Advertisement:
         if self._interests is None:
             self._interests = tuple(sorted(self.topics))
-        if self._near is not None and self._repeats():
-            return Outlook(self._interests, self.utilities, received, self.forecasts.common, tuple(self._near))
-        return Advertisement(self._interests, self.utilities, received)
+        if self._near is None or not self._may_repeat():
+            return Advertisement(self._interests, self.utilities, received)
+        near, utilities, common, least = self._near, self.utilities, self.forecasts.common, self._least
+        highest = common + self.forecasts.weight
+        # Of what has no forecast of its own the utility is what all have in common, which falls.
+        asked = self.forecasts.levels if common <= least else utilities
+        high = [
+            (topic, highest if topic in near else utilities[topic])
+            for topic in asked
+            if topic in near or utilities[topic] > least
+        ]
+        return Outlook(self._interests, utilities, received, tuple(high), least)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Advertisement):
@@ -241,7 +260,7 @@ class SocialCast(Protocol):
                 for topic in packet.utilities:
                     self.forecasts.learn(topic)
             self.rows[peer], self.has[peer] = packet, packet.received
-            if self._asleep is not None and self.may_move(peer):
+            if self._asleep is not None and self.held & packet.received != self.held and self.may_move(peer):
                 self._wake(now)
         elif isinstance(packet, Transfer):
             self._wake(now)
@@ -330,14 +349,17 @@ class SocialCast(Protocol):
         self._catch_up(now)
         return self._said
 
-    def _repeats(self) -> bool:
-        return self.forecasts.monotonous and self._next_look is None and bool(getattr(self.driver, "repeats", False))
+    def _may_repeat(self) -> bool:
+        if self._repeats is None:
+            monotonous = self.forecasts.monotonous and self._next_look is None
+            self._repeats = monotonous and bool(getattr(self.driver, "repeats", False))
+        return self._repeats
 
     def _goes_on_like_this(self, now: float) -> bool:
         """Whether all ticks until something happens do nothing but forecast and advertise."""
         if not self.neighbours:
             return True
-        if not self._repeats() or self._deliveries or self._handovers:
+        if not self._may_repeat() or self._deliveries or self._handovers:
             return False
         for peer in self._movers:
             if self.may_move(peer):
@@ -351,32 +373,33 @@ class SocialCast(Protocol):
 
     def may_move(self, peer: Node) -> bool:
         """Whether a neighbour may get something now or at a later tick, if utilities go on as they do."""
-        row, held, has = self.rows[peer], self.held, self.has[peer]
-        lacks = without(held, has)
+        held, has = self.held, self.has[peer]
+        lacks = held ^ (held & has)
         if not lacks:
             return False
+        row = self.rows[peer]
         if not isinstance(row, Outlook):
             return True
         known = self._idle.get(peer)
         if known and known[0] is row and known[1] is self._near and known[2] == held and known[3] == has:
             return False
-        on_topic, weight, levels = self.driver.messages.on_topic, self.forecasts.weight, self.forecasts.levels
         for topic in row.interests:
-            if lacks & on_topic(topic):
+            if lacks & self._held_on(topic):
                 return True
-        own, theirs, least = self._near or (), row.near, self.parameters.hysteresis - _MARGIN
-        highest = row.common + weight
-        for topic, utility in row.utilities.items():
-            more = (highest if topic in theirs else utility) - least
+        own, least, weight, levels = self._near or (), self._least, self.forecasts.weight, self.forecasts.levels
+        for topic, highest in row.high if least >= row.least else ((topic, 1.0) for topic in row.utilities):
+            more = highest - least
             if more <= 0 or (topic in own and more <= weight * levels.get(topic, 0.0)):
                 continue
-            if lacks & on_topic(topic):
+            if lacks & self._held_on(topic):
                 return True
         self._idle[peer] = row, self._near, held, has
         return False
 
     def _wake(self, now: float) -> None:
         """Something happens: make up for the ticks so far, and make the others one by one."""
+        if self._asleep is None and self._next_look is None:
+            return
         self._catch_up(now)
         if self._asleep is None:
             return
@@ -410,16 +433,16 @@ class SocialCast(Protocol):
     def _plan(self) -> None:
         """Fig. 2, lines for carrier selection and message dissemination: who gets what in this tick."""
         self._deliveries, self._handovers = {}, {}
-        movable, on_topic = 0, self.driver.messages.on_topic
+        movable, held, on_topic = 0, self.held, self._held_on
         self._movers = movers = []
-        repeating = cast("RepeatingDriver", self.driver) if self._repeats() else None
+        repeating = cast("RepeatingDriver", self.driver) if self._may_repeat() else None
         for peer, has in self.has.items():
-            lacks = without(self.held, has)
+            lacks = held ^ (held & has)
             if not lacks:
                 continue
+            if repeating and not self.may_move(peer):
+                continue
             if repeating and repeating.is_silent(peer):
-                if not self.may_move(peer):
-                    continue
                 last = repeating.last_said(peer)
                 assert isinstance(last, Advertisement)
                 self.rows[peer] = last
@@ -433,11 +456,21 @@ class SocialCast(Protocol):
             wanted = 0
             for topic in self.rows[peer].interests:
                 wanted |= on_topic(topic)
-            wanted &= movable & ~self.has[peer] & ~self._handovers.get(peer, 0)
+            if wanted:
+                wanted = without(wanted & movable, self.has[peer] | self._handovers.get(peer, 0))
             if wanted:
                 self._deliveries[peer] = wanted
             if wanted or peer in self._handovers:
                 self.driver.wake(peer)
+
+    def _held_on(self, topic: Topic) -> MessageSet:
+        """What is held that matches a subscription."""
+        if self._sorted != self.held:
+            self._sorted, self._on_topic = self.held, {}
+        found = self._on_topic.get(topic)
+        if found is None:
+            found = self._on_topic[topic] = self.held & self.driver.messages.on_topic(topic)
+        return found
 
     def _wake_carriers_of(self, served: MessageSet) -> None:
         """Subscribers have been served: go on with the hand-overs that waited for that."""
@@ -447,7 +480,7 @@ class SocialCast(Protocol):
 
     def _by_interests(self, messages: MessageSet) -> list[tuple[list[Topic], MessageSet]]:
         """Messages by the interests that they match, of those that this device forecasts."""
-        on_topic, left = self.driver.messages.on_topic, messages
+        on_topic, left = self._held_on, messages
         groups: list[tuple[list[Topic], MessageSet]] = []
         for topic in self.forecasts.topics:
             hits = messages & on_topic(topic)
@@ -473,10 +506,10 @@ class SocialCast(Protocol):
         the highest for an interest that it matches: ``topics``.
         """
         level = self._highest(self.utilities, topics) + self.parameters.hysteresis
-        rows = [(self._highest(row.utilities, topics), peer) for peer, row in self.rows.items()]
+        rows = [(self._highest(self.rows[peer].utilities, topics), peer) for peer in self._movers]
         better = [(-utility, peer) for utility, peer in rows if utility > level]
         for _, peer in sorted(better) if len(better) > 1 else better:
-            taken = mine & ~self.has[peer]
+            taken = without(mine, self.has[peer])
             if taken:
                 self._handovers[peer] = self._handovers.get(peer, 0) | taken
                 mine ^= taken
@@ -533,7 +566,9 @@ class SocialCast(Protocol):
         self.held |= 1 << number
 
     def _bury_the_dead(self, now: float) -> None:
-        self._bury(members(self.held & self.driver.messages.dead(now)))
+        dead = self.held & self.driver.messages.dead(now)
+        if dead:
+            self._bury(members(dead))
 
     def _bury(self, numbers: Iterable[int]) -> None:
         for number in numbers:
