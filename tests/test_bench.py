@@ -37,6 +37,12 @@ def test_a_study_is_measured(tmp_path: Path) -> None:
     assert "16 runs" in bench(tmp_path, str(BENCH), "pipeline", "--study", "--runs", "16")
 
 
+def test_one_size_is_measured(tmp_path: Path) -> None:
+    assert "| push | 20 | 2,000 | 1,000 |" in bench(
+        tmp_path, str(BENCH), "scaling", "--people", "20", "--systems", "push"
+    )
+
+
 def test_unknown_parts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="no part 'nothing': choose from simulation"):
         bench(tmp_path, str(BENCH), "nothing")
