@@ -104,7 +104,7 @@ def test_hellos_say_how_much_has_been_heard_until_both_have_said_so() -> None:
     one, two = learners(None, None)
     before = one.hello_bytes, two.hello_bytes
     first = converse(one, two, 20.0)
-    assert sorted(set(first)) == ["AskRows", "Versions", "Update", "Rows"]
+    assert sorted(set(first)) == ["AskRows", "Rows", "Update", "Versions"]
     assert before < (one.hello_bytes, two.hello_bytes)
     assert one.hellos + two.hellos == len(first)
     assert {*converse(one, two, 30.0)} <= {"Versions"}
