@@ -654,8 +654,7 @@ def test_what_strangers_bring_is_limited_by_how_often_it_is_passed_on(tmp_path: 
             waiting = asyncio.create_task(ann.allow(alone.device, 1))
             await ann.send(modest.device, b"said nothing for longer than the other, and waits for nothing")
             ann._links[modest.device].used -= 100.0
-            ann._links[modest.device].share.use(-64.0)  # it has been here for long
-            while not ann._links[alone.device].waits_until:
+            while ann._links[alone.device].brought < 1002:
                 await asyncio.sleep(0)
             assert not waiting.done()
             sessions += [await link(ann, each) for each in (late, Identity.new())]

@@ -243,6 +243,8 @@ class Device:
                 self._kind.__name__,
             )
         self.store.set_fact("alive", str(self.now).encode())
+        # No state knows of later numbers, and what was given one has a header: it need not be written more often.
+        self.store.set_fact("next", str(len(self.holdings.messages)).encode())
         self.holdings.commit()
         self.dirty = False
 

@@ -23,6 +23,7 @@ from hunet.node.rate_limits import has_more_items
 from hunet.node.receipts import MOST_AT_ONCE, Receipt
 from hunet.node.store import DamagedError
 from hunet.protocols.capabilities import Checks, OutOfBand, exchanges_once
+from hunet.protocols.carrier_packets import Seen
 from hunet.protocols.contract import Control, Data, Packet
 
 if TYPE_CHECKING:
@@ -367,9 +368,19 @@ class LiveDriver(Device):
             self.protocol.link_down(link.node, self.now)
             return
         for packet in packets:
-            self._show(link, self._packets.read(packet))
+            self._show(link, self._with_given(link, self._packets.read(packet)))
         link.greeted = True
         self._frame(link, "ready", awake=self._tell(link))
+
+    def _with_given(self, link: Link, packet: Packet) -> Packet:
+        """A summary, with what the neighbour has given itself: what it does not speak of any more, it has let go.
+
+        Otherwise who carries much would bring all of it back to a device that a flood makes forget, as if it were
+        part of the flood.
+        """
+        if not isinstance(packet, Seen):
+            return packet
+        return Seen(packet.messages | self.holdings.given_by(link.node))
 
     def _understands(self, name: str) -> bool:
         """Whether a protocol by this name speaks as ours does: it is the same, or a variant of it."""
@@ -391,7 +402,9 @@ class LiveDriver(Device):
             return
         while link.awake[True]:
             link.awake[True] = False  # unless it is woken meanwhile
-            packet: Data | None = self.protocol.poll(link.node, self.now, self.holdings.room(self._room))
+            packet: Data | None = self.protocol.poll(
+                link.node, self.now, self.holdings.room(min(self._room, link.room))
+            )
             if packet is None:
                 continue
             link.awake[True] = True  # there may be more: it is asked until it has none
@@ -429,6 +442,7 @@ class LiveDriver(Device):
         packet, link.packet = link.packet, None
         assert packet is not None
         link.awake[False] = awake
+        link.room = min(2 * link.room, self._room) if taken else link.room
         self.protocol.sent(link.node, packet, taken, self.now)
         self.count("sent" if taken else "not taken", packet.messages.bit_count())
         if taken:

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hunet.model import Message, MessageSet, Node, OutputError, PeerError, members, without
+from hunet.model import Message, MessageSet, Node, OutputError, PeerError, members, set_of, without
 from hunet.node.identity import device_key
 from hunet.node.message_numbers import MessageNumbers, short_id, short_name
 from hunet.node.shares import FairShares
@@ -111,7 +111,7 @@ class Holdings:
         """Of those with several copies, how many more than one."""
         self.arriving: dict[int, bytes] = {}
         """Publications that have come with a packet, until it is known what becomes of them."""
-        self._givers: dict[int, Node] = {}
+        self._givers = self.shown.givers
         self._gone: dict[int, None] = {}
         """Messages of others that are not kept; those that went first come first."""
         self._written: Counter[Node] = Counter()
@@ -141,7 +141,6 @@ class Holdings:
         """Everything is on the disk when this returns."""
         for number, name in self._unwritten.items():
             self._store.add_device(number, name)
-        self._store.set_fact("next", str(len(self.messages)).encode())
         self._store.commit()
         self._unwritten.clear()
 
@@ -286,6 +285,7 @@ class Holdings:
         """Know nothing more of a message that the store has forgotten."""
         author = self.messages[number].publisher
         self._givers.pop(number, None)
+        self.shown.pooled = without(self.shown.pooled, 1 << number)
         self._gone.pop(number, None)
         self.numbers.forget(number)
         if author >= _NUMBERS:
@@ -384,7 +384,7 @@ class Holdings:
         message = self.messages[number]
         if number in self._lapsed:
             self.drop_lapsed(number)
-        giver = self._givers.get(number, self.node)
+        giver = self._share_of(number)
         if giver == self.node:
             self.own_bytes += message.size
             return
@@ -396,7 +396,7 @@ class Holdings:
 
     def _unweigh(self, number: int) -> None:
         message = self.messages[number]
-        giver = self._givers.get(number, self.node)
+        giver = self._share_of(number)
         if giver == self.node:
             self.own_bytes -= message.size
             return
@@ -416,9 +416,16 @@ class Holdings:
         if giver is None or giver == self.node:
             return
         for shares in self._shares.values():
-            for number in shares.given_by(giver):
-                self._givers[number] = _TOO_MUCH
+            self.shown.pooled |= set_of(shares.given_by(giver))
             shares.pool(giver, _TOO_MUCH)
+
+    def given_by(self, node: Node) -> MessageSet:
+        """What a device gave, of all that is remembered."""
+        return set_of([number for number, giver in self._givers.items() if giver == node])
+
+    def _share_of(self, number: int) -> Node:
+        """To whose share a message counts."""
+        return _TOO_MUCH if self.shown.pooled >> number & 1 else self._givers.get(number, self.node)
 
     def check_room(self, size: int) -> None:
         """Refuse a publication of this device's own that does not fit any more."""

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from hunet.protocols.contract import Data
 
 
+_FIRST_ROOM = 4
+"""A node that is flooded lets strangers bring few messages a second: with a large packet first, who has much to bring
+would wait for long, and nothing of it would have arrived if the link were lost meanwhile."""
+
+
 class Link:
     """A neighbour, as seen from here."""
 
@@ -50,6 +55,7 @@ class Link:
         "node",
         "packet",
         "ready",
+        "room",
         "sequence",
         "settled",
         "skew",
@@ -72,6 +78,8 @@ class Link:
         """Whether this end (True), the other end (False) has something to send, as far as it is known here."""
         self.told = False
         """What the other end thinks of this end being awake."""
+        self.room = _FIRST_ROOM
+        """Messages in the next data packet at most: twice as many after each that was taken."""
         self.packet: Data | None = None
         """What is under way."""
         self.sequence = 0

@@ -10,14 +10,15 @@ from __future__ import annotations
 from base64 import b32decode, b32encode
 from functools import lru_cache
 
-from hunet.model import Catalogue, DeviceCatalogue
+from hunet.model import Catalogue
+from hunet.node.shared_catalogue import SharedCatalogue
 from hunet.protocols.byte_streams import ID_BYTES
 
 _MOST_HEARD_OF = 100_000
 """Messages that are not here and have a number."""
 
 
-@lru_cache(1 << 16)
+@lru_cache(1 << 13)
 def short_id(name: str) -> bytes:
     """The first 8 bytes of a device's key or a message's id, from its name."""
     return b32decode(name[:16].upper().ljust(16, "="))[:ID_BYTES]
@@ -33,7 +34,7 @@ class MessageNumbers:
 
     def __init__(self) -> None:
         self.all = Catalogue()
-        self.shown = DeviceCatalogue(self.all)
+        self.shown = SharedCatalogue(self.all)
         """What the protocol knows of them: those that are here, and not those that others only speak of."""
         self.short_ids: list[bytes] = []
         """The beginnings of the ids by number; empty where there is no message any more."""
@@ -54,9 +55,9 @@ class MessageNumbers:
 
     def number(self, id: str) -> int:  # noqa: A002
         """The number of a message that has come: the one that it had when others spoke of it, or a new one."""
-        short = short_name(short_id(id))
-        if self.all.knows(short):
-            self.all.rename(short, id)
+        short = short_id(id)
+        if self._by_short.get(short) in self._heard_of:
+            self.all.rename(short_name(short), id)
         return self.all.reserve(id).number
 
     def came(self, id: str, number: int) -> None:  # noqa: A002

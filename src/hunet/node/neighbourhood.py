@@ -32,8 +32,8 @@ All that they cause us to remember is bounded: connections that are not links ye
 link, addresses, penalties. Nobody can keep others out by filling a table: when there are too many connections, the
 oldest of the host that has most goes, those that have said nothing apart from others, and an honest device needs a
 place for milliseconds only. When all places for strangers are taken, one of the host that has most of them makes way:
-one that brings as much as its share or more, if there is one, or on which nothing was said for long. Some places are
-for devices that are known (named, or met on an earlier day).
+the one that has brought most beyond its share, or, if there is none, one on which nothing was said for long. Some
+places are for devices that are known (named, or met on an earlier day).
 
 Frames are taken no faster than a limit, so that whoever sends faster is slowed down by the connection, and outgoing
 frames wait in the hands of whoever sends them. What strangers bring is to be passed on to all other neighbours: when
@@ -72,10 +72,9 @@ _log = logging.getLogger(__name__)
 
 _DATA, _ALIVE, _READY, _KEEP, _ASK, _HAVE, _LOST = (bytes([kind]) for kind in range(7))
 BROUGHT_TOO_MUCH = "brought too much"
-"""Why a stranger's link was ended to make room, if it brought as much as its share of publications or more."""
+"""Why a stranger's link was ended to make room, if it had brought more than its share of publications."""
 _AT_ONCE = 64  # publications of a stranger, after a pause
 _LONG_TURN = 15  # turns
-_GREEDY = 2  # who has a right to fewer at a time uses all that there is
 _SIGNS_OF_LIFE = 20  # that may come at once; an honest device sends one every few seconds
 _LONGEST_RETRY = 60.0  # times the first pause
 _LONGEST_PENALTY = 3600.0
@@ -159,19 +158,23 @@ class _Link:
         self.share.use(_AT_ONCE)
         self.began = self.sent = self.used = time.monotonic()
         """When the link came to be, when something was sent last, and when it was data, or data came."""
-        self.brings = False
-        """Whether it has brought anything."""
-        self.waits_until = 0.0
-        """When it has a right to bring what it has brought."""
+        self.brought = 0
+        """Publications that it has brought, and those that wait until it has a right to them."""
+        self._rate = limits.brought_per_second
         self.worked = 0.0
         """The time by the thread's clock when its frame was taken up; moved on by what others did meanwhile."""
         self.reason = ""
         self.ending, self.gone = asyncio.Event(), asyncio.Event()
 
     @property
+    def excess(self) -> float:
+        """How many publications it has brought beyond its share, over all the time of the link."""
+        return max(0.0, self.brought - self._rate * (time.monotonic() - self.began))
+
+    @property
     def greedy(self) -> bool:
-        """Whether it brings as much as its share of publications, or more."""
-        return self.brings and (self.share.left < _GREEDY or time.monotonic() < self.waits_until)
+        """Whether it brings more than its share of publications."""
+        return self.excess > 0
 
     def end(self, reason: str) -> None:
         """Has the task that serves the link end it, for the first reason given."""
@@ -291,11 +294,11 @@ class Neighbourhood:
         link = self._links.get(device)
         if link is None or self.book.knows(device, time.time()):
             return
-        link.brings, passed_on = True, many * (len(self._links) - 1)
+        link.brought += many
+        passed_on = many * (len(self._links) - 1)
         share, all_share = link.share.wait(many), self._passed_on.wait(passed_on)
         if seconds := min(share, all_share):
             worked = time.thread_time() - link.worked
-            link.waits_until = time.monotonic() + seconds
             await link.pause(seconds)
             link.worked = time.thread_time() - worked
         if share <= all_share:
@@ -455,7 +458,7 @@ class Neighbourhood:
         ripe = [link for link in strangers if hosts[link.host] >= hosts[host] and self._had_its_turn(link, tick)]
         if not ripe:
             return False
-        link = max(ripe, key=lambda link: (hosts[link.host], link.greedy, tick - link.used))
+        link = max(ripe, key=lambda link: (hosts[link.host], link.excess, tick - link.used))
         if link.greedy:
             self._end_turn(link, 5 * limits.turn_seconds, BROUGHT_TOO_MUCH)
         else:

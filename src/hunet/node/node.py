@@ -149,6 +149,8 @@ class Node(People):
         self._since: dict[str, float] = {}
         self._watchers: list[Callable[[str, dict[str, Any]], None]] = []
         self._alarm = asyncio.Event()
+        self._sleeps_until = 0.0
+        """By this node's clock: until when timers are looked after without an alarm."""
         self._failed: asyncio.Future[None] | None = None
         self._skew: float | None = None
         self._soon: asyncio.Handle | None = None
@@ -287,7 +289,9 @@ class Node(People):
                     self._driver.clock_leapt(leap)
                 self._look_at_clocks()
                 at = self._driver.next_timer()
-                wait = _SAVE_EVERY if at is None else min(_SAVE_EVERY, max(0.0, (at - self._clock()) / self._pace))
+                now = self._clock()
+                wait = _SAVE_EVERY if at is None else min(_SAVE_EVERY, max(0.0, (at - now) / self._pace))
+                self._sleeps_until = now + wait * self._pace
                 self._alarm.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
@@ -383,7 +387,9 @@ class Node(People):
         """Carry a publication of this device's own."""
         self._driver.publish(publication)  # if this cannot be written nothing has happened
         self._carry_out()
-        self._alarm.set()
+        due = self._driver.next_timer()
+        if due is not None and due < self._sleeps_until:
+            self._alarm.set()
 
     async def bring(self, publication: Publication) -> bool:
         """Carry a publication that came another way than over a link, in a bundle say; whether it is new here.

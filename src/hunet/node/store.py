@@ -193,7 +193,10 @@ class Store:
         if value is None:
             self._write("DELETE FROM facts WHERE name = ?", name)
         else:
-            self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+            # A row that is replaced gets a new place, and its index has to be written as well.
+            self._write(
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value
+            )
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a counter."""
