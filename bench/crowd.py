@@ -1,8 +1,9 @@
 """Whether strangers can keep an honest neighbour out of a node: 64 Sybils and 3,000 silent connections, on one host.
 
-The node is a process of its own. The Sybils link with it, flood it with publications, and come back under new names
-when they lose their links. The silent connections are renewed as soon as they are closed. Then honest devices with
-fresh keys look for the node, one after the other of the same host, and each publishes something.
+The node is a process of its own, and so are the Sybils, who link with it, flood it with publications, and come back
+under new names when they lose their links. The silent connections are renewed as soon as they are closed.
+Then honest devices with fresh keys look for the node, one after the other of the same host, and each publishes
+something.
 
     ./run bench crowd
     ./run bench crowd --small                 8 Sybils and 100 silent connections
@@ -98,6 +99,11 @@ async def sybil(host: str, port: int) -> None:
             finally:
                 session.abort()
         await asyncio.sleep(0.5)
+
+
+async def sybils(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    await asyncio.gather(*(sybil(host, int(port)) for _ in range(SYBILS)))
 
 
 async def flood(session: Session, identity: Identity) -> None:
@@ -217,8 +223,8 @@ async def main() -> None:
         assert process.stdin and process.stdout
         address = json.loads(process.stdout.readline())
         host, _, port = address.rpartition(":")
-        attackers = [asyncio.create_task(sybil(host, int(port))) for _ in range(SYBILS)]
-        attackers += [asyncio.create_task(silent(host, int(port))) for _ in range(SILENT)]
+        flooding = subprocess.Popen([sys.executable, __file__, "--sybils", address, *sys.argv[1:]])
+        attackers = [asyncio.create_task(silent(host, int(port))) for _ in range(SILENT)]
         if MINUTES:
             attackers += [asyncio.create_task(nonsense(host, int(port), seed)) for seed in range(SENSELESS)]
 
@@ -226,8 +232,10 @@ async def main() -> None:
             assert process.stdin and process.stdout
             process.stdin.write("how\n")
             process.stdin.flush()
-            told: dict[str, Any] = json.loads(await asyncio.to_thread(process.stdout.readline))
-            return told
+            found: dict[str, Any] = json.loads(await asyncio.to_thread(process.stdout.readline))
+            ticks = Path(f"/proc/{flooding.pid}/stat").read_text().split()[13:15]
+            found["attackers"] = time.process_time() + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+            return found
 
         try:
             await asyncio.sleep(1.0 if SMALL else 10.0)
@@ -236,8 +244,9 @@ async def main() -> None:
             else:
                 await let_in(address, Path(folder), ask)
         finally:
-            process.kill()
-            process.communicate()
+            for each in (process, flooding):
+                each.kill()
+                each.communicate()
             for task in attackers:
                 task.cancel()
             await asyncio.gather(*attackers, return_exceptions=True)
@@ -287,7 +296,7 @@ async def withstand(address: str, folder: Path, ask: Ask) -> None:
     print(", ".join(f"{name} {many:,}" for name, many in refused.items()))
     print(
         f"\nprocessor time, s of {lasted:.0f}: node {found['cpu']:.0f}, pair {told['cpu']:.0f}, "
-        f"attackers {time.process_time():.0f}; load of the machine at the end: {os.getloadavg()[0]:.1f}"
+        f"attackers {found['attackers']:.0f}; load of the machine at the end: {os.getloadavg()[0]:.1f}"
     )
     half = seconds / 2
     early = max(mib for at, mib in memory if at < half)
@@ -306,6 +315,8 @@ async def withstand(address: str, folder: Path, ask: Ask) -> None:
 if __name__ == "__main__":
     if "--victim" in sys.argv:
         asyncio.run(victim(Path(sys.argv[2])))
+    elif "--sybils" in sys.argv:
+        asyncio.run(sybils(sys.argv[2]))
     elif "--honest" in sys.argv:
         asyncio.run(honest(sys.argv[2], Path(sys.argv[3])))
     elif "--pair" in sys.argv:

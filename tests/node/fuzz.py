@@ -84,7 +84,7 @@ async def fuzz(seed: int, cases: int = sys.maxsize, seconds: float = float("inf"
                     assert not errors.records, errors.records
                     assert len(victim._tasks) < 100
                     assert len(victim._open) < 100
-                    for memo in (victim._met, victim._retry, victim._penalties):
+                    for memo in (victim._device_of, victim._retry, victim._penalties):
                         assert len(memo) <= LIMITS.remembered
                     if done.total() < 2000:  # by then everything has been in use that ever is
                         memory = _memory()

@@ -582,6 +582,24 @@ def test_a_flood_of_ids_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (len(table[0].holdings.messages), len(table[0].messages)) == (10, 0)
 
 
+def test_packets_begin_small_and_grow_with_each_that_was_taken() -> None:
+    """So that who has much to bring to a device that slows strangers down gets something through in a short time."""
+    table = Table("push")
+    for number in range(200):
+        table.publish(0, "news", number.to_bytes())
+    sizes: list[int] = []
+    carried = table[1].frame
+
+    def frame(device: str, data: bytes) -> None:
+        said = wire.decode(data)
+        sizes.extend([len(said["publications"])] if said["t"] == "data" else [])
+        carried(device, data)
+
+    table[1].frame = frame  # type: ignore[method-assign]
+    table.meet(0, 1)
+    assert sizes == [4, 8, 16, 32, 64, 64, 12]
+
+
 # Quotas ------------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hunet.model import OutputError, PeerError
+from hunet.model import OutputError, PeerError, members
 from hunet.node import wire
 from hunet.node.driver import Frame, LiveDriver
 from hunet.node.holdings import Quotas
@@ -115,6 +115,48 @@ def test_headers_of_what_a_flood_pushed_out_are_forgotten(protocol: str, monkeyp
     again.meet(Person(protocol))
     assert again.holds(own) == 40
     assert store.select("SELECT message FROM deliveries ORDER BY number") == delivered
+
+
+def test_who_carries_much_does_not_bring_back_what_a_flood_made_a_neighbour_forget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would look like part of the flood, and lose its place and its own publications for it."""
+    ann, carol = Person(), Person(quota=10 * QUOTA)
+    flood = Person(quota=10 * QUOTA)
+    flood.write(80, 20)
+    flood.meet(ann)
+    carol.meet(ann)
+    assert carol.driver.holdings.held.bit_count() == 80
+    monkeypatch.setattr("hunet.node.holdings._MOST_GONE", 20)
+    monkeypatch.setattr("hunet.node.holdings._MOST_KEPT", 60)
+    more = Person(quota=10 * QUOTA)
+    more.write(200, 20)
+    more.meet(ann)
+    forgotten = [message for message in carol.driver.messages if message.id not in ann.driver.messages]
+    assert len(forgotten) > 40
+    own = carol.write(1, 20)
+    carol.meet(ann)
+    assert carol.driver.store.counters()["sent"] == ann.holds(own) == 1
+
+
+def test_a_flood_does_not_stand_before_what_others_gave() -> None:
+    """It is always newer. Neighbours that gave messages take turns in a packet; who brought too much comes last."""
+    ann, honest = Person(), Person()
+    first = honest.write(4, 20)
+    honest.meet(ann)
+    floods = [Person(quota=10 * QUOTA) for _ in range(3)]
+    for flood in floods:
+        flood.write(100, 20)
+        flood.meet(ann)
+    ann.driver.holdings.pool(floods[0].identity.device)
+    catalogue = ann.driver.messages
+    chosen = [catalogue[number] for number in members(catalogue.newest(ann.driver.holdings.held, 12))]
+    assert {message.id for message in chosen} >= set(first)
+    authors = Counter(ann.driver.holdings.names[message.publisher] for message in chosen)
+    assert sorted(authors.values()) == [4, 4, 4]
+    assert floods[0].identity.device not in authors
+    assert catalogue.newest(ann.driver.holdings.held, 1000) == ann.driver.holdings.held
+    assert catalogue.newest(ann.driver.holdings.held, 290).bit_count() == 290
 
 
 @pytest.mark.parametrize("favoured", ["a friend's", "what is wanted"])

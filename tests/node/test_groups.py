@@ -73,7 +73,7 @@ def test_a_group_is_joined_once_and_found_by_name_or_invitation(store: Store) ->
 def test_who_is_removed_cannot_read_what_follows_and_is_not_read(store: Store) -> None:
     book, choir = GroupBook(store, ANN.device), Group.new("choir")
     book.join(choir)
-    book.met("choir", BOB.device)
+    book.add_member("choir", BOB.device)
     with pytest.raises(ConfigurationError, match="not known as a member"):
         book.remove("choir", EVE.device, NOW)
     before = choir.seal(BOB, b"before", created=NOW, ttl=60.0)
@@ -103,7 +103,7 @@ def test_a_new_key_is_taken_from_members_only_and_two_at_once_end_as_one(tmp_pat
     for book in (ann, bob):
         book.join(choir)
         for member in (ANN, BOB, EVE):
-            book.met("choir", member.device)
+            book.add_member("choir", member.device)
     stranger = Identity.new().device
     of, key = ann.remove("choir", EVE.device, NOW)
     assert not bob.rekey(stranger, of, key, [], NOW)
@@ -154,7 +154,7 @@ def test_a_new_key_waits_for_a_member_whose_prekey_is_not_known_yet(tmp_path: Pa
         async with device(tmp_path, "ann", **PUSH) as ann:
             ann.join(Group.new("choir"))
             for member in (BOB, EVE):
-                ann._private.groups.met("choir", member.device)
+                ann._private.groups.add_member("choir", member.device)
             assert ann.remove_member("choir", EVE.device) == 1
             assert ann.conversations() == []  # it is no message that anybody reads
             prekey, now = X25519PrivateKey.generate(), ann.now

@@ -149,7 +149,7 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
             choir = Group.new("the choir")
             ann.join(choir)
             bob.join(choir)
-            bob._private.groups.met("the choir", ann.device)
+            bob._private.groups.add_member("the choir", ann.device)
             bodies: dict[str, Any] = {
                 "/publications": {"topic": "x", "base64": "AAEC"},
                 "/names/{device}": {"name": "Ann <b>"},

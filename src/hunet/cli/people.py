@@ -164,7 +164,7 @@ def remove(
     folder: Folder = HOME,
 ) -> None:
     """Remove a member: the group gets a new key, which is sent to all others that are known."""
-    members = running(folder).ask("DELETE", "groups", name, "members", device)["told"]
+    members = running(folder).ask("DELETE", "groups", name, "members", device)["members"]
     typer.echo(f"the new key goes to {members} other members, as soon as they can be reached")
 
 

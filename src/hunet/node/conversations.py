@@ -106,8 +106,8 @@ class Conversations:
     def arrived(self, device: str, ids: Iterable[Any], now: float) -> bool:
         """Somebody says that messages have come; whether that is news."""
         sql = "UPDATE letters SET arrived = ? WHERE device = ? AND own AND id = ? AND arrived IS NULL"
-        news = [self._store.execute(sql, now, device, each) > 0 for each in ids if isinstance(each, bytes)]
-        return any(news)
+        changed = [self._store.execute(sql, now, device, each) > 0 for each in ids if isinstance(each, bytes)]
+        return any(changed)
 
     def receive(self, device: str, inside: dict[str, Any], now: float, known: bool) -> None:
         """Somebody's message has come; Refused if it is none, has come before, or is one too many of strangers."""

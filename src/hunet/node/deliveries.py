@@ -68,7 +68,7 @@ class Subscription:
         self._deliveries = deliveries
         self._last, self._offered = after, 0
         self._ready: deque[Pending] = deque()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._closed = False
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
@@ -77,10 +77,10 @@ class Subscription:
     async def __anext__(self) -> Delivery:
         self.taken()
         while not self._closed and not self._deliveries.ended:
-            self._news.clear()
+            self._changed.clear()
             if delivery := self.at_once():
                 return delivery
-            await self._news.wait()
+            await self._changed.wait()
         raise StopAsyncIteration
 
     def at_once(self) -> Delivery | None:
@@ -112,7 +112,7 @@ class Subscription:
 
     def wake(self) -> None:
         """There may be something new, or the node has ended."""
-        self._news.set()
+        self._changed.set()
 
 
 class Deliveries:

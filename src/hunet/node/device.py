@@ -97,7 +97,7 @@ class Device:
         self._kind, self._parameters, self._rng = kind, parameters, rng
         self._surrenders = issubclass(kind, Surrenders)
         self._clock = clock
-        self._news = 0
+        self._changes = 0
         """Grows whenever there is something that neighbours have not been greeted with."""
         self._timers: dict[str, tuple[float, int]] = {}
         self._agenda: list[tuple[float, int, str]] = []
@@ -307,7 +307,7 @@ class Device:
         self._timers.pop(tag, None)
 
     def stored(self, messages: MessageSet) -> None:
-        self._news += 1
+        self._changes += 1
         for number in members(messages):
             self.holdings.hold(number)
 

@@ -168,7 +168,7 @@ class LiveDriver(Device):
         """The application wants a topic."""
         with self._event():
             if topic not in self.protocol.topics:
-                self._news += 1
+                self._changes += 1
                 self.store.subscribe(topic, self.now)
                 self.protocol.subscribe(topic, self.now)
                 self.weigh_again()
@@ -178,7 +178,7 @@ class LiveDriver(Device):
         """The application no longer wants a topic."""
         with self._event():
             if topic in self.protocol.topics:
-                self._news += 1
+                self._changes += 1
                 self.store.unsubscribe(topic)
                 self.protocol.unsubscribe(topic, self.now)
                 self.weigh_again()
@@ -241,18 +241,18 @@ class LiveDriver(Device):
         with self._blame(device):
             if has_more_items(data, _MOST_ITEMS):
                 raise PeerError("a frame of too many items")
-            said = wire.decode(data)
-        match said:
+            fields = wire.decode(data)
+        match fields:
             case {"publications": list(publications)} if len(self.links) > 1:  # there is nobody else to count for
-                return said, sum(claimed_id(each) not in self.messages for each in publications[:_ROOM])
-        return said, 0
+                return fields, sum(claimed_id(each) not in self.messages for each in publications[:_ROOM])
+        return fields, 0
 
-    def hear(self, device: str, said: Any) -> None:
+    def hear(self, device: str, fields: Any) -> None:
         """A frame has come, and was read. What no honest device sends ends the link, and is raised."""
         link = self.links.get(device)
         if link is not None:
             with self._blame(device), self._event():
-                self._hear(link, said)
+                self._hear(link, fields)
 
     def frame(self, device: str, data: bytes) -> None:
         """Both at once."""
@@ -268,17 +268,17 @@ class LiveDriver(Device):
             self.link_down(device)
             raise
 
-    def _hear(self, link: Link, said: Any) -> None:
-        match said:
+    def _hear(self, link: Link, fields: Any) -> None:
+        match fields:
             case {"t": "receipts", "receipts": list(receipts)}:
                 self._output.append(ReceiptsHeard(self._read_receipts(receipts)))
             case {"t": "announcements", "announcements": list(announcements)}:
                 self._output.append(AnnouncementsHeard(link.device, announcements))
             case {"t": "greet", "contact": int(contact)} if contact == link.contact + 1 and link.greeted:
                 self._end_contact(link)
-                self._hear_of_contact(self._begin_contact(link.device, contact), said)
+                self._hear_of_contact(self._begin_contact(link.device, contact), fields)
             case {"t": str(), "contact": int(contact)} if contact == link.contact:
-                self._hear_of_contact(link, said)
+                self._hear_of_contact(link, fields)
             case {"t": str(), "contact": int(contact)} if 0 < contact < link.contact:
                 pass  # it was under way when the contact ended
             case _:
@@ -297,10 +297,10 @@ class LiveDriver(Device):
                     found.append((receipt, message, author))
         return found
 
-    def _hear_of_contact(self, link: Link, said: dict[str, Any]) -> None:
-        match said:
+    def _hear_of_contact(self, link: Link, fields: dict[str, Any]) -> None:
+        match fields:
             case {"t": "greet", "version": int(frames), "protocol": str(name), "packets": list(packets)}:
-                self._greeted(link, frames, name, packets, said.get("time"))
+                self._greeted(link, frames, name, packets, fields.get("time"))
             case {"t": str()} if link.mute:
                 pass
             case {"t": "ready", "awake": bool(awake)} if not link.ready:
@@ -313,7 +313,7 @@ class LiveDriver(Device):
             case {"t": "data", "number": int(number), "packet": bytes(packet), "publications": list(publications)}:
                 self._take_in(link, number, packet, publications)
             case {"t": "ack", "number": int(number), "awake": bool(awake)} if link.packet and number == link.sequence:
-                self._acknowledged(link, awake, said.get("taken") is not False)
+                self._acknowledged(link, awake, fields.get("taken") is not False)
             case {"t": "turn", "awake": bool(awake)} if link.ready and not link.holds_turn:
                 link.holds_turn, link.awake[False] = True, awake
                 self._move(link)
@@ -336,7 +336,7 @@ class LiveDriver(Device):
     # A contact ------------------------------------------------------------------------------------------------------
 
     def _begin_contact(self, device: str, contact: int) -> Link:
-        link = self.links[device] = Link(device, self.holdings.number_of(device), contact, self.now, self._news)
+        link = self.links[device] = Link(device, self.holdings.number_of(device), contact, self.now, self._changes)
         packets = [self._packets.write(packet, self.now) for packet in self.protocol.link_up(link.node, self.now)]
         self._frame(link, "greet", version=_FRAME, protocol=self._name(), packets=packets, time=self._clock())
         return link
@@ -354,7 +354,7 @@ class LiveDriver(Device):
     def _due_again(self) -> Iterator[tuple[float, Link]]:
         """Links on which the next contact is to begin, and when."""
         for link in self.links.values():
-            if link.settled and link.news < self._news and not link.mute:
+            if link.settled and link.changes < self._changes and not link.mute:
                 yield link.began + self._again, link
 
     def _greeted(self, link: Link, frames: int, name: str, packets: list[Any], time: Any) -> None:
@@ -393,8 +393,8 @@ class LiveDriver(Device):
 
     def _tell(self, link: Link) -> bool:
         """Whether this end has something to send, noting that the other end is told."""
-        link.told = link.awake[True]
-        return link.told
+        link.reported = link.awake[True]
+        return link.reported
 
     def _move(self, link: Link) -> None:
         """If it is this end's turn: send the next packet, or pass the turn, or settle."""
@@ -550,8 +550,8 @@ class LiveDriver(Device):
                 continue
             if link.holds_turn:
                 self._move(link)
-            elif link.greeted and not link.told:
-                link.told = True
+            elif link.greeted and not link.reported:
+                link.reported = True
                 self._frame(link, "want")
 
     # Actions of the contract ------------------------------------------------------------------------------------------
@@ -583,5 +583,5 @@ class LiveDriver(Device):
             link.awake[True] = True
             self._woken.append(link.device)
 
-    def _frame(self, link: Link, kind: str, **said: Any) -> None:
-        self._outbox.append(Frame(link.device, wire.encode({"t": kind, "contact": link.contact, **said})))
+    def _frame(self, link: Link, kind: str, **fields: Any) -> None:
+        self._outbox.append(Frame(link.device, wire.encode({"t": kind, "contact": link.contact, **fields})))

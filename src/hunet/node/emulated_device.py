@@ -232,8 +232,8 @@ class _Device:
             _write({"delivery": [subscription.topic, publication, delivery.delivered - EPOCH, delivery.hops]})
 
 
-def _write(said: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def _write(fields: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 
 

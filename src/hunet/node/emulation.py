@@ -128,8 +128,8 @@ class _Process:
 
     async def ended(self, how: str) -> OutputError:
         """Why it is not there, in its own words."""
-        said = (await self._complaints).decode(errors="replace").strip().splitlines()
-        return OutputError(f"device {self.number} {how}: {said[-1] if said else 'it says nothing'}")
+        lines = (await self._complaints).decode(errors="replace").strip().splitlines()
+        return OutputError(f"device {self.number} {how}: {lines[-1] if lines else 'it says nothing'}")
 
     async def _listen(self, lines: asyncio.StreamReader) -> None:
         while line := await lines.readline():
@@ -173,7 +173,7 @@ class _Conductor:
     def __init__(self, contacts: Contacts, workload: Workload, devices: list[_Process], pace: float) -> None:
         self._contacts, self._workload, self._devices, self._pace = contacts, workload, devices, pace
         self.begin = _beginning(contacts, workload)
-        self.end = max([contacts.span[1], *(said.time for said in workload.publications)])
+        self.end = max([contacts.span[1], *(each.time for each in workload.publications)])
         self._origin, self._stalls = 0.0, list[tuple[float, float]]()
         self._asked: list[asyncio.Future[Any]] = []
         self._published: dict[str, asyncio.Future[Any]] = {}
@@ -208,7 +208,7 @@ class _Conductor:
                 events.append((wanted.start, 3, self._subscribe, wanted[:2]))
             if wanted.end != inf:
                 events.append((wanted.end, 7, self._unsubscribe, wanted[:2]))
-        events += [(said.time, 4, self._publish, (said,)) for said in self._workload.publications]
+        events += [(each.time, 4, self._publish, (each,)) for each in self._workload.publications]
         return sorted(events, key=lambda event: event[:2])
 
     def _meet(self, a: int, b: int) -> None:
@@ -221,10 +221,11 @@ class _Conductor:
         self._asked.append(one.ask("part", device=two.name))
         self._asked.append(two.ask("part", device=one.name))
 
-    def _publish(self, said: Any) -> None:
-        text = f"{said.id}\n".ljust(said.size, ".")
-        ttl = min(inf if said.ttl is None else said.ttl, PublicationLimits().longest_ttl)
-        self._published[said.id] = self._devices[said.node].ask("publish", topic=said.topic, text=text, ttl=ttl)
+    def _publish(self, publication: Any) -> None:
+        text = f"{publication.id}\n".ljust(publication.size, ".")
+        ttl = min(inf if publication.ttl is None else publication.ttl, PublicationLimits().longest_ttl)
+        device = self._devices[publication.node]
+        self._published[publication.id] = device.ask("publish", topic=publication.topic, text=text, ttl=ttl)
 
     def _subscribe(self, node: int, topic: str) -> None:
         self._asked.append(self._devices[node].ask("subscribe", topic=topic))
@@ -332,4 +333,4 @@ def _make_devices(home: Path, many: int, setting: Setting, radios: Radios | None
 
 
 def _beginning(contacts: Contacts, workload: Workload) -> float:
-    return min([contacts.span[0], *(said.time for said in workload.publications)])
+    return min([contacts.span[0], *(each.time for each in workload.publications)])

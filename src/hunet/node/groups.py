@@ -116,7 +116,7 @@ class GroupBook:
                 return name, group.open(publication)
         raise Refused("badly sealed")
 
-    def met(self, name: str, device: str) -> None:
+    def add_member(self, name: str, device: str) -> None:
         """Somebody has written to a group, and so is a member."""
         self._store.execute("INSERT OR IGNORE INTO group_members VALUES (?, ?, 0)", name, device)
 

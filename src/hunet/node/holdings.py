@@ -97,7 +97,7 @@ class Holdings:
         self._unwritten: dict[Node, str] = {}
         self._spoken: dict[str, None] = dict.fromkeys(self._numbers)
         """Devices that are not met, as far as is known since the start; those that were spoken of first come first."""
-        self._met: dict[str, None] = {}
+        self._linked_before: dict[str, None] = {}
         """Devices that were met since the start; those that were met first come first."""
         self.linked: Container[str] = ()
         """Devices whose numbers must stay."""
@@ -150,12 +150,12 @@ class Holdings:
         """The number of a device that is met."""
         if device not in self._numbers and self._complete(device) is None:
             if len(self._numbers) >= _MOST_DEVICES:
-                self._take_number_from(self._spoken, self._met)
+                self._take_number_from(self._spoken, self._linked_before)
             self._give_number(device)
         if device != self.names[self.node]:
             self._spoken.pop(device, None)
-            self._met.pop(device, None)
-            self._met[device] = None
+            self._linked_before.pop(device, None)
+            self._linked_before[device] = None
         return self._numbers[device]
 
     def _give_number(self, device: str) -> Node:

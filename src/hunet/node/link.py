@@ -46,26 +46,26 @@ class Link:
     __slots__ = (
         "awake",
         "began",
+        "changes",
         "contact",
         "device",
         "greeted",
         "holds_turn",
         "mute",
-        "news",
         "node",
         "packet",
         "ready",
+        "reported",
         "room",
         "sequence",
         "settled",
         "skew",
-        "told",
     )
 
-    def __init__(self, device: str, node: Node, contact: int, began: float, news: int) -> None:
+    def __init__(self, device: str, node: Node, contact: int, began: float, changes: int) -> None:
         self.device, self.node = device, node
         self.contact, self.began = contact, began
-        self.news = news
+        self.changes = changes
         """How much was new to this device when the contact began."""
         self.greeted = False
         """Whether this end has heard the other's greeting, and said so."""
@@ -76,7 +76,7 @@ class Link:
         self.holds_turn = False
         self.awake = {True: False, False: False}
         """Whether this end (True), the other end (False) has something to send, as far as it is known here."""
-        self.told = False
+        self.reported = False
         """What the other end thinks of this end being awake."""
         self.room = _FIRST_ROOM
         """Messages in the next data packet at most: twice as many after each that was taken."""

@@ -7,13 +7,16 @@ them a message that is forgotten is dead.
 
 from __future__ import annotations
 
-from base64 import b32decode, b32encode
+from base64 import b32encode
 from functools import lru_cache
 
 from hunet.model import Catalogue
 from hunet.node.shared_catalogue import SharedCatalogue
 from hunet.protocols.byte_streams import ID_BYTES
 
+_LETTERS = 13
+_DIGITS = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghijklmnopqrstuv")
+"""Names are in base32, whose digits Python knows by other letters: much quicker than its ``base64`` reads them."""
 _MOST_HEARD_OF = 100_000
 """Messages that are not here and have a number."""
 
@@ -21,7 +24,7 @@ _MOST_HEARD_OF = 100_000
 @lru_cache(1 << 13)
 def short_id(name: str) -> bytes:
     """The first 8 bytes of a device's key or a message's id, from its name."""
-    return b32decode(name[:16].upper().ljust(16, "="))[:ID_BYTES]
+    return (int(name[:_LETTERS].translate(_DIGITS), 32) >> 5 * _LETTERS - 8 * ID_BYTES).to_bytes(ID_BYTES)
 
 
 def short_name(short: bytes) -> str:

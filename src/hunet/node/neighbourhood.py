@@ -225,7 +225,7 @@ class Neighbourhood:
         self._dialling: set[str] = set()
         self._dials = RateLimit(limits.dials / 2, 2.0 * limits.dials)
         self._passed_on = RateLimit(limits.passed_on_per_second, 10.0 * limits.passed_on_per_second)
-        self._met: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
+        self._device_of: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
         self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
         self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
         self._resting: BoundedDict[tuple[str, str], Backoff] = BoundedDict(limits.remembered)  # by radio and device
@@ -326,15 +326,15 @@ class Neighbourhood:
     def _sighted(self, sighting: Sighting) -> None:
         """Dials, unless that is being done, or was done in vain a moment ago, or the device is linked already."""
         who = sighting.short_id or f"{sighting.host} {sighting.port}"
-        if sighting.rssi is not None and self._met.get(who) in self._links:
-            self._listener.signal(self._met[who], sighting.rssi)
+        if sighting.rssi is not None and self._device_of.get(who) in self._links:
+            self._listener.signal(self._device_of[who], sighting.rssi)
         pause = self._retry.get((sighting.host, sighting.port))
         if (
             who not in self._dialling
             and len(self._dialling) < self._limits.dials
-            and self._met.get(who) not in self._links
-            and self._met.get(who) != self.identity.device
-            and not self._rests(sighting.radio, self._met.get(who, ""))
+            and self._device_of.get(who) not in self._links
+            and self._device_of.get(who) != self.identity.device
+            and not self._rests(sighting.radio, self._device_of.get(who, ""))
             and (pause is None or pause.over)
             and self._dials.left >= 1
         ):
@@ -355,7 +355,7 @@ class Neighbourhood:
             pass
         finally:
             self._dialling.discard(who)
-        if link is not None or self._met.get(who) in self._links:
+        if link is not None or self._device_of.get(who) in self._links:
             self._retry.pop(address, None)
         else:
             self._retry[address] = next_backoff(
@@ -409,7 +409,7 @@ class Neighbourhood:
             self.refused[fault.reason] += 1
             return None
         if who:
-            self._met[who] = session.device
+            self._device_of[who] = session.device
         host = _host(writer)
         unwelcome = self._unwelcome(session.device, radio, host)
         if unwelcome:

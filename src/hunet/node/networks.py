@@ -89,8 +89,8 @@ class Cables:
                 )
         except (OSError, subprocess.CalledProcessError) as error:
             self.__exit__()
-            said = getattr(error, "stderr", b"") or str(error).encode()
-            raise OutputError(f"network namespaces cannot be made: {said.decode().strip()}") from None
+            complaint = getattr(error, "stderr", b"") or str(error).encode()
+            raise OutputError(f"network namespaces cannot be made: {complaint.decode().strip()}") from None
         return self
 
     def __exit__(self, *_: object) -> None:

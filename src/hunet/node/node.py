@@ -368,13 +368,13 @@ class Node(People):
         """
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
-        said = content.encode() if isinstance(content, str) else content
+        payload = content.encode() if isinstance(content, str) else content
         about: dict[str, Any] = {"created": self._date(), "ttl": ttl, "content_type": kind, "receipts": receipts}
         if isinstance(topic, Group):
-            publication = topic.seal(self.identity, said, **about, limits=self._limits)
+            publication = topic.seal(self.identity, payload, **about, limits=self._limits)
         else:
             topic = topic if is_private(topic) else check_topic(self._kind, topic)
-            publication = Publication.signed(self.identity, topic, said, **about, limits=self._limits)
+            publication = Publication.signed(self.identity, topic, payload, **about, limits=self._limits)
         self._publish(publication)
         return publication
 
@@ -636,10 +636,10 @@ class Node(People):
     async def frame(self, device: str, data: bytes) -> None:
         """A frame has come over a link."""
         try:
-            said, brings = self._driver.read(device, data)
+            payload, brings = self._driver.read(device, data)
             if brings:
                 await self._neighbourhood.allow(device, brings)
-            self._driver.hear(device, said)
+            self._driver.hear(device, payload)
         except DamagedError as error:
             self._fail(error)
             raise

@@ -166,7 +166,7 @@ class AnnouncementBook:
         if len(encoded) > _MOST_AT_ONCE:
             raise PeerError("more announcements than fit into a frame")
         limit = self._limits.setdefault(giver, RateLimit(_NEW_PER_SECOND, _NEW_AT_ONCE))
-        news = []
+        new = []
         for each in encoded:
             if not isinstance(each, bytes):
                 raise PeerError("a malformed announcement")
@@ -177,8 +177,8 @@ class AnnouncementBook:
             limit.use()
             announcement = read_announcement(each, now)
             if announcement is not None and self.add(announcement, giver, now):
-                news.append(announcement.device)
-        return news
+                new.append(announcement.device)
+        return new
 
     def add(self, announcement: Announcement, giver: str, now: float) -> bool:
         """Keep an announcement that was checked; whether it is news."""
@@ -212,13 +212,13 @@ class AnnouncementBook:
 
     def frames_for(self, neighbour: str, own: Announcement, now: float) -> Iterator[bytes]:
         """What to tell a neighbour: at first this device's own, the newest and some others, then what is new."""
-        told = self._given.get(neighbour)
-        if told is None:
+        last = self._given.get(neighbour)
+        if last is None:
             newest = self._encoded("until > ? ORDER BY number DESC LIMIT ?", now, _NEWEST)
             some = self._encoded("until > ? ORDER BY random() LIMIT ?", now, _OTHERS)
             telling = list(dict.fromkeys([own.to_bytes(), *newest, *some]))
         else:
-            telling = self._encoded("until > ? AND number > ? ORDER BY number", now, told)
+            telling = self._encoded("until > ? AND number > ? ORDER BY number", now, last)
         self._given[neighbour] = self._store.select("SELECT coalesce(max(number), 0) FROM announcements")[0][0]
         for start in range(0, len(telling), _MOST_AT_ONCE):
             yield wire.encode({"t": "announcements", "announcements": telling[start : start + _MOST_AT_ONCE]})

@@ -93,7 +93,7 @@ class Private:
         except Refused as refused:
             self._driver.count(f"refused: {refused.reason}")
             return None
-        self.groups.met(name, author)
+        self.groups.add_member(name, author)
         return None if opened.content_type == HELLO else label_of(name)
 
     def open(self, publication: Publication) -> tuple[str, Opened]:
@@ -149,12 +149,14 @@ class Private:
             kind, about = "text", {"type": letter.content_type, "content": letter.content, "clock": clock}
             if letter.content_type == REKEY:
                 kind, about = "rekey", wire.decode(letter.content)
-            said = self._send(letter.device, kind, now, letter.id, letter.expires - now, **about, sent=letter.sent)
-            sent = sent or said is not None
-            if said is not None and kind == "rekey":
+            publication = self._send(
+                letter.device, kind, now, letter.id, letter.expires - now, **about, sent=letter.sent
+            )
+            sent = sent or publication is not None
+            if publication is not None and kind == "rekey":
                 self.conversations.drop(letter.number)
-            elif said is not None:
-                self.conversations.sent_as(letter.number, said.id)
+            elif publication is not None:
+                self.conversations.sent_as(letter.number, publication.id)
         for device, ids in self.conversations.unanswered().items():
             if self.knows(device) and self._send(device, "arrived", now, ids=ids[:_MOST_IDS]) is not None:
                 self.conversations.answered(device, ids[:_MOST_IDS], now)
@@ -186,10 +188,10 @@ class Private:
 
     def hear(self, giver: str, announcements: list[Any], now: float) -> bool:
         """A neighbour tells of announcements; whether there is news for the others."""
-        news = self.announcements.hear(giver, announcements, now)
-        if news:
+        new = self.announcements.hear(giver, announcements, now)
+        if new:
             self.settle(now)
-        return bool(news)
+        return bool(new)
 
     def frames_for(self, neighbour: str, now: float) -> Iterator[bytes]:
         """The announcements that a neighbour has not been told of."""
@@ -208,9 +210,9 @@ class Private:
             raise ConfigurationError("this is the device itself; write to somebody else")
         if self._book.blocked(device):
             raise ConfigurationError(f"{self._book.call(device)} is blocked; unblock them first: hunet peers --unblock")
-        said = content.encode() if isinstance(content, str) else content
+        payload = content.encode() if isinstance(content, str) else content
         kind = content_type or (TEXT if isinstance(content, str) else "application/octet-stream")
-        number = self.conversations.write(device, said, kind, now, ttl)
+        number = self.conversations.write(device, payload, kind, now, ttl)
         self._driver.store.commit()
         self._problem = None
         self.settle(now)
@@ -244,7 +246,7 @@ class Private:
         self.refresh(now)
         others = self.groups.members(name)
         for other in others:
-            told = wire.encode({"of": old, "key": key, "removed": [device]})
-            self.conversations.write(other, told, REKEY, now, WEEK)
+            letter = wire.encode({"of": old, "key": key, "removed": [device]})
+            self.conversations.write(other, letter, REKEY, now, WEEK)
         self.settle(now)
         return len(others)

@@ -116,9 +116,9 @@ class ReceiptBook:
 
     def frames_for(self, device: str, now: float) -> Iterator[bytes]:
         """The receipts that a neighbour has not been given yet."""
-        while news := self._store.receipts(self._given.get(device, 0), now, MOST_AT_ONCE):
-            self._given[device] = news[-1][0]
-            yield wire.encode({"t": "receipts", "receipts": [[*receipt] for _, *receipt in news]})
+        while ungiven := self._store.receipts(self._given.get(device, 0), now, MOST_AT_ONCE):
+            self._given[device] = ungiven[-1][0]
+            yield wire.encode({"t": "receipts", "receipts": [[*receipt] for _, *receipt in ungiven]})
 
 
 def _exchange_key(device: str) -> bytes:

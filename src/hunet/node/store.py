@@ -518,11 +518,10 @@ class Store:
                     make_private(_mark(self.path))
                 raise DamagedError(self._name, error) from None
             self.rollback()
-            said = str(error)
-            remedy = (
-                "make some room; nothing was half written" if "full" in said or "I/O" in said else "nothing was written"
-            )
-            raise OutputError(f"{self._name}: cannot be written: {said}; {remedy}") from None
+            complaint = str(error)
+            full = "full" in complaint or "I/O" in complaint
+            remedy = "make some room; nothing was half written" if full else "nothing was written"
+            raise OutputError(f"{self._name}: cannot be written: {complaint}; {remedy}") from None
 
 
 class DamagedError(OutputError):

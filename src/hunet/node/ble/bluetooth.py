@@ -133,7 +133,7 @@ class Bluetooth(Radio, Discovery):
         self._device: _Host
         self._tasks = Tasks()
         self._looking = self._gone = False
-        self._said = ""
+        self._announced = ""
         """The short id that is advertised."""
         self._changing, self._dialling = asyncio.Lock(), asyncio.Lock()
         self._channels: Counter[Connection] = Counter()
@@ -370,7 +370,7 @@ class Bluetooth(Radio, Discovery):
         device, settings = self._device, self.settings
         scan = self._looking and self._called is None
         advertise = self._looking and not self.full
-        new = scan and self._said != self.ids.now
+        new = scan and self._announced != self.ids.now
         if device.is_advertising and (new or not advertise):
             await device.stop_advertising()
         if device.is_scanning and (new or not scan):
@@ -378,12 +378,12 @@ class Bluetooth(Radio, Discovery):
         if new:
             device.random_address = _new_address()
             await device.send_sync_command(hci.HCI_LE_Set_Random_Address_Command(random_address=device.random_address))
-            self._said = self.ids.now
+            self._announced = self.ids.now
         if advertise and not device.is_advertising and device.legacy_advertising_set and not new:
             await device.legacy_advertising_set.start()  # a connection has ended it: one command instead of seven
         elif advertise and not device.is_advertising:
             await device.start_advertising(
-                advertising_data=advertisement.encode(self._said, _PSM),
+                advertising_data=advertisement.encode(self._announced, _PSM),
                 advertising_interval_min=1000 * settings.advertise,
                 advertising_interval_max=1000 * settings.advertise,
             )
@@ -398,10 +398,10 @@ class Bluetooth(Radio, Discovery):
         self._scanning.run(device.is_scanning)
 
     def _advertised(self, heard: Any) -> None:
-        said = advertisement.decode(heard.data)
-        if said is None:
+        advertised = advertisement.decode(heard.data)
+        if advertised is None:
             return
-        short_id, psm = said
+        short_id, psm = advertised
         if self.ids.ours(short_id):
             return
         now = time.monotonic()

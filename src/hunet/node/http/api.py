@@ -160,10 +160,10 @@ class Api:
         if (about.topic is None) == (about.group is None) or (about.text is None) == (about.base64 is None):
             raise Refusal(400, "give topic or group, and text or base64")
         content: str | bytes = (about.text or "") if about.base64 is None else decoded(about.base64)
-        said = await self._node.publish(
+        publication = await self._node.publish(
             self._topic(about), content, ttl=about.ttl, receipts=about.receipts, content_type=about.content_type
         )
-        return records.Published(id=said.id, topic=said.topic, expires=said.expires)
+        return records.Published(id=publication.id, topic=publication.topic, expires=publication.expires)
 
     async def _bring(self, asked: Asked) -> Any:
         gateway = Gateway(self._node, asked.body.accept_unsigned)
@@ -255,7 +255,7 @@ class Api:
                 if event is None:
                     await stream.write(b": still here\n\n")
                 else:
-                    data = msgspec.json.encode(self._news(event.kind, event.about))
+                    data = msgspec.json.encode(self._event(event.kind, event.about))
                     await stream.write(
                         b"id: %s\nevent: %s\ndata: %s\n\n" % (str(event.place).encode(), event.kind.encode(), data)
                     )
@@ -263,7 +263,7 @@ class Api:
             pass
         return stream
 
-    def _news(self, kind: str, about: dict[str, Any] | Delivery) -> msgspec.Struct:
+    def _event(self, kind: str, about: dict[str, Any] | Delivery) -> msgspec.Struct:
         if isinstance(about, Delivery):
             return self._plain(about)
         if kind == "hello":

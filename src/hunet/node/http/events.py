@@ -70,11 +70,11 @@ class EventLog:
 
     async def follow(self, after: str, patience: float) -> AsyncIterator[Event | None]:
         """Events after a place, as they come; None whenever nothing has come for some seconds."""
-        place, news = self._find(after), asyncio.Event()
-        self._listeners.add(news)
+        place, changed = self._find(after), asyncio.Event()
+        self._listeners.add(changed)
         try:
             while not self._closed:
-                news.clear()
+                changed.clear()
                 for event in self._since(place):
                     yield event
                     place = event.place
@@ -82,15 +82,15 @@ class EventLog:
                         return
                 try:
                     async with asyncio.timeout(patience):
-                        await news.wait()
+                        await changed.wait()
                 except TimeoutError:
                     yield None
         finally:
-            self._listeners.discard(news)
+            self._listeners.discard(changed)
 
     def _wake(self) -> None:
-        for news in self._listeners:
-            news.set()
+        for changed in self._listeners:
+            changed.set()
 
     def _find(self, after: str) -> Place:
         last = self._node.last_delivery()

@@ -134,7 +134,7 @@ class PeopleApi:
         return records.Invitation(invitation=invitation, qr=qr_rows(invitation))
 
     async def _remove(self, asked: Asked) -> Any:
-        return records.Rekeyed(told=self._node.remove_member(asked.word("group"), asked.word("device")))
+        return records.Rekeyed(members=self._node.remove_member(asked.word("group"), asked.word("device")))
 
     async def _leave(self, asked: Asked) -> Any:
         self._node.leave(asked.word("group"))

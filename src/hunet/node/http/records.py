@@ -243,11 +243,11 @@ class Encounters(msgspec.Struct, frozen=True):
     encounters: list[Encounter]
 
 
-class LogEntry(msgspec.Struct, frozen=True):
+class LogEntry(msgspec.Struct, frozen=True, rename={"encountered": "met"}):
     """An encounter as the node notes it: under pseudonyms, unless it was told otherwise."""
 
     device: str
-    met: str
+    encountered: str
     start: Time
     end: Time | None
     radio: Annotated[str, Meta(description="Over which radio: ip, ble.")]
@@ -364,7 +364,7 @@ class Invitation(msgspec.Struct, frozen=True):
 class Rekeyed(msgspec.Struct, frozen=True):
     """A group has a new key."""
 
-    told: Annotated[int, Meta(description="Members that get it.", ge=0)]
+    members: Annotated[int, Meta(description="Members that get it.", ge=0)]
 
 
 class DirectNews(msgspec.Struct, frozen=True):
