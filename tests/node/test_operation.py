@@ -328,6 +328,31 @@ def test_a_log_is_for_its_owner_only_and_does_not_grow_for_ever(
     assert "INFO hunet.node: met number 99" in files[0].read_text()
 
 
+def test_what_a_log_quotes_of_others_is_on_one_line_without_control_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, forged = logging.getLogger(), "x\x1b[2J\n2026-11-19 12:00:00 INFO hunet.node: all is well\u202e"
+    monkeypatch.setattr(root, "handlers", [])
+    before = root.level
+    try:
+        log_file.set_up_log(True, tmp_path / "log")
+        logging.getLogger("hunet.node").warning("%s is left alone", forged)
+        try:
+            raise ValueError(forged)
+        except ValueError:
+            logging.getLogger("hunet.node").info("the protocol cannot deal with it", exc_info=True)
+    finally:
+        for handler in root.handlers:
+            handler.close()
+        root.setLevel(before)
+    for written in ((tmp_path / "log").read_text(), capsys.readouterr().err):
+        assert "\x1b" not in written
+        assert "\u202e" not in written
+        lines = [line for line in written.splitlines() if "all is well" in line]
+        assert [line[:20] for line in lines if "left alone" not in line] == ["  | 2026-11-19 12:00"]
+        assert "\\n2026-11-19" in next(line for line in lines if "left alone" in line)
+
+
 def test_metrics_are_as_prometheus_reads_them(tmp_path: Path) -> None:
     async def scene() -> None:
         async with (
