@@ -35,8 +35,8 @@ from hunet.node.ble.air import Air
 from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
 from hunet.node.discovery import Discovery, Sighting
 from hunet.node.identity import Identity
-from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
+from hunet.node.places import NeighbourLimits
 from hunet.node.publication import Publication
 from hunet.node.store import Header, open_store
 

@@ -27,7 +27,7 @@ from hunet.model import PeerError
 from hunet.node import wire
 from hunet.node.discovery import Beacons, Sighting
 from hunet.node.identity import Identity
-from hunet.node.neighbourhood import NeighbourLimits
+from hunet.node.places import NeighbourLimits
 from hunet.node.publication import Publication, read_publication
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.tasks import Tasks

@@ -17,7 +17,8 @@ import pytest
 from hunet.model import ConfigurationError, PeerError
 from hunet.node.discovery import Sighting, StaticPeers
 from hunet.node.identity import Identity
-from hunet.node.neighbourhood import Neighbourhood, NeighbourLimits
+from hunet.node.neighbourhood import Neighbourhood
+from hunet.node.places import NeighbourLimits
 from hunet.node.rate_limits import BoundedDict
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from hunet.node.trust import AddressBook
@@ -626,7 +627,7 @@ def test_places_are_kept_for_devices_that_are_known(tmp_path: Path) -> None:
             sessions.append(await call(ann, Identity.new()))
             await until(lambda: ann.refused["too many neighbours"] == 1)
             sessions.append(await link(ann, friend))
-            ann._limits = NeighbourLimits(neighbours=4, places_for_known=1, turn_seconds=0.0)
+            ann._places._limits = NeighbourLimits(neighbours=4, places_for_known=1, turn_seconds=0.0)
             sessions.append(await link(ann, old))
             await until(lambda: len(ann.devices()) == 4)
             assert ann.devices()[2:] == [friend.device, old.device]

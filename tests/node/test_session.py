@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hunet.node.identity import Identity, device_key
-from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.noise import HandshakeState
+from hunet.node.places import NeighbourLimits
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
 from tests.node.company import narrow
 

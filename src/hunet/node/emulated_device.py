@@ -35,8 +35,8 @@ import msgspec
 from hunet.model import HunetError, from_mapping
 from hunet.node.deliveries import Subscription
 from hunet.node.discovery import Beacons, Discovery, Sighting
-from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
+from hunet.node.places import NeighbourLimits
 from hunet.node.store import open_store
 from hunet.node.tasks import Tasks, note_stalls
 from hunet.protocols.watcher import Logged, watch_protocol

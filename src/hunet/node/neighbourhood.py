@@ -31,13 +31,10 @@ What strangers and bad neighbours can do
 All that they cause us to remember is bounded: connections that are not links yet, links, one incoming frame for each
 link, addresses, penalties. Nobody can keep others out by filling a table: when there are too many connections, the
 oldest of the host that has most goes, those that have said nothing apart from others, and an honest device needs a
-place for milliseconds only. When all places for strangers are taken, one of the host that has most of them makes way:
-the one that has brought most beyond its share, or, if there is none, one on which nothing was said for long. Some
-places are for devices that are known (named, or met on an earlier day).
+place for milliseconds only. Who gets a place, and how much strangers may bring, is in ``places``.
 
 Frames are taken no faster than a limit, so that whoever sends faster is slowed down by the connection, and outgoing
-frames wait in the hands of whoever sends them. What strangers bring is to be passed on to all other neighbours: when
-that is more than a limit, who has brought more than a share waits. A device that breaks the rules loses its link and
+frames wait in the hands of whoever sends them. A device that breaks the rules loses its link and
 is not let in again for a while, for longer each time. Everything refused is counted by reason in ``refused``.
 """
 
@@ -52,10 +49,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
-import msgspec
-
 from hunet.model import ConfigurationError, HunetError, PeerError
 from hunet.node.discovery import ShortIds
+from hunet.node.places import LIMITS, Link, NeighbourLimits, Places
 from hunet.node.radio import Ip, Radio
 from hunet.node.rate_limits import Backoff, BoundedDict, RateLimit, next_backoff
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
@@ -71,10 +67,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _DATA, _ALIVE, _READY, _KEEP, _ASK, _HAVE, _LOST = (bytes([kind]) for kind in range(7))
-BROUGHT_TOO_MUCH = "brought too much"
-"""Why a stranger's link was ended to make room, if it had brought more than its share of publications."""
-_AT_ONCE = 64  # publications of a stranger, after a pause
-_LONG_TURN = 15  # turns
 _SIGNS_OF_LIFE = 20  # that may come at once; an honest device sends one every few seconds
 _LONGEST_RETRY = 60.0  # times the first pause
 _LONGEST_PENALTY = 3600.0
@@ -106,92 +98,6 @@ class Listener(Protocol):
         ...
 
 
-class NeighbourLimits(msgspec.Struct, frozen=True):
-    """What a device puts up with from all its neighbours and strangers together."""
-
-    neighbours: int = 64
-    places_for_known: int = 16
-    """Of these, so many, but at most a quarter, are not for strangers."""
-    turn_seconds: float = 2.0
-    """After so long a stranger's link may be ended to make room for another, if it is greedy or idle, and after 15
-    times as long in any case. It then rests for as long, and five times as long if it was greedy."""
-    handshakes: int = 128
-    """Connections at once that are not links yet, beside those that have said nothing."""
-    silent: int = 256
-    """Connections at once that have said nothing: far more than are accepted before one of them is heard."""
-    dials: int = 16
-    """Attempts to connect at once; and half as many a second in the long run, because beacons can be forged."""
-    frame_bytes: int = 4 << 20
-    handshake_seconds: float = 10.0
-    frames_per_second: float = 2000.0
-    """Of one neighbour, in the long run; it may send as many at once after a pause of a second."""
-    share_of_time: float = 0.25
-    """Of this device's time, for the frames of one neighbour in the long run; 20 times that at once."""
-    passed_on_per_second: float = 2000.0
-    """What strangers bring, times the other neighbours to whom it may go, in the long run; ten times that at once."""
-    brought_per_second: float = 2.0
-    """What each stranger may bring even if others have used that up; 64 at once."""
-    retry_seconds: float = 1.0
-    """After an attempt to connect that came to nothing; doubled each time, up to sixty times as long."""
-    idle_seconds: float = 5.0
-    """After so long without anything to say, a link may be ended to make room: a stranger's, or any over a radio."""
-    rest_seconds: float = 30.0
-    """How long a device whose link made room is not linked again."""
-    penalty_seconds: float = 30.0
-    """How long a device that broke the rules is not let in again; doubled each time."""
-    remembered: int = 1024
-    """Addresses and penalties that are kept in mind."""
-
-
-_LIMITS = NeighbourLimits()
-
-
-class _Link:
-    """One neighbour."""
-
-    def __init__(
-        self, session: Session, radio: str, host: str, task: asyncio.Task[None], limits: NeighbourLimits
-    ) -> None:
-        self.session, self.radio, self.host, self.task = session, radio, host, task
-        self.share = RateLimit(limits.brought_per_second, _AT_ONCE)
-        """Publications of a stranger; the right to them comes with time."""
-        self.share.use(_AT_ONCE)
-        self.began = self.sent = self.used = time.monotonic()
-        """When the link came to be, when something was sent last, and when it was data, or data came."""
-        self.brought = 0
-        """Publications that it has brought, and those that wait until it has a right to them."""
-        self._rate = limits.brought_per_second
-        self.worked = 0.0
-        """The time by the thread's clock when its frame was taken up; moved on by what others did meanwhile."""
-        self.reason = ""
-        self.ending, self.gone = asyncio.Event(), asyncio.Event()
-
-    @property
-    def excess(self) -> float:
-        """How many publications it has brought beyond its share, over all the time of the link."""
-        return max(0.0, self.brought - self._rate * (time.monotonic() - self.began))
-
-    @property
-    def greedy(self) -> bool:
-        """Whether it brings more than its share of publications."""
-        return self.excess > 0
-
-    def end(self, reason: str) -> None:
-        """Has the task that serves the link end it, for the first reason given."""
-        self.reason = self.reason or reason
-        self.ending.set()
-        self.session.abort()
-
-    async def pause(self, seconds: float) -> None:
-        """Waits, unless the link ends; others go first in any case."""
-        if not seconds:
-            await asyncio.sleep(0)
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.ending.wait()
-
-
 class Neighbourhood:
     """The links of this device; ``await start(listener)`` begins, ``await close()`` ends them all."""
 
@@ -203,7 +109,7 @@ class Neighbourhood:
         listen: tuple[str, int] | None = ("", 0),
         keepalive: float = 10.0,
         silence: float = 30.0,
-        limits: NeighbourLimits = _LIMITS,
+        limits: NeighbourLimits = LIMITS,
         radios: Iterable[Radio] = (),
     ) -> None:
         if not 0 < keepalive < silence:
@@ -217,18 +123,17 @@ class Neighbourhood:
         self._ids = ShortIds()
         self._keepalive, self._limits = keepalive, limits
         self._session_limits = SessionLimits(limits.frame_bytes + 1, limits.handshake_seconds, silence)
-        self._links: dict[str, _Link] = {}
+        self._links: dict[str, Link] = {}
+        self._places = Places(self._links, book, limits)
         self._open: set[bytes] = set()  # the ids of sessions that are links, or may become one
         self._choosing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._silent: dict[asyncio.StreamWriter, str] = {}  # connections that have said nothing, and the host of each
         self._shaking_hands: dict[asyncio.StreamWriter, str] = {}  # those that have; both begin with the oldest
         self._dialling: set[str] = set()
         self._dials = RateLimit(limits.dials / 2, 2.0 * limits.dials)
-        self._passed_on = RateLimit(limits.passed_on_per_second, 10.0 * limits.passed_on_per_second)
         self._device_of: BoundedDict[str, str] = BoundedDict(limits.remembered)  # whom a sighting turned out to be
         self._retry: BoundedDict[tuple[str, int], Backoff] = BoundedDict(limits.remembered)
         self._penalties: BoundedDict[str, Backoff] = BoundedDict(limits.remembered)
-        self._resting: BoundedDict[tuple[str, str], Backoff] = BoundedDict(limits.remembered)  # by radio and device
         self._turned_away: BoundedDict[str, None] = BoundedDict(limits.neighbours)  # by a radio that is full
         self._tasks = Tasks()
         self._listener: Listener
@@ -292,19 +197,8 @@ class Neighbourhood:
     async def allow(self, device: str, many: int) -> None:
         """Waits until a neighbour may bring so many publications, which the listener has found in a frame of it."""
         link = self._links.get(device)
-        if link is None or self.book.knows(device, time.time()):
-            return
-        link.brought += many
-        passed_on = many * (len(self._links) - 1)
-        share, all_share = link.share.wait(many), self._passed_on.wait(passed_on)
-        if seconds := min(share, all_share):
-            worked = time.thread_time() - link.worked
-            await link.pause(seconds)
-            link.worked = time.thread_time() - worked
-        if share <= all_share:
-            link.share.use(many)
-        else:
-            self._passed_on.use(passed_on)
+        if link is not None:
+            await self._places.allow(link, many)
 
     async def drop(self, device: str, reason: str) -> None:
         """Ends a link, if there is one; when this returns the listener has been told.
@@ -334,7 +228,7 @@ class Neighbourhood:
             and len(self._dialling) < self._limits.dials
             and self._device_of.get(who) not in self._links
             and self._device_of.get(who) != self.identity.device
-            and not self._rests(sighting.radio, self._device_of.get(who, ""))
+            and not self._places.rests(sighting.radio, self._device_of.get(who, ""))
             and (pause is None or pause.over)
             and self._dials.left >= 1
         ):
@@ -398,7 +292,7 @@ class Neighbourhood:
         radio: str,
         who: str = "",
         spoke: Callable[[], None] | None = None,
-    ) -> _Link | None:
+    ) -> Link | None:
         """A link over a fresh connection; None if it came to nothing, and then it is closed and counted.
 
         ``who`` is whom this device dialled, if it was this one that did.
@@ -440,44 +334,11 @@ class Neighbourhood:
             return "blocked"
         if penalty is not None and not penalty.over:
             return "misbehaved lately"
-        if self._rests(radio, device):
+        if self._places.rests(radio, device):
             return "made room"
-        if device not in self._links and not self._has_place(device, host):
+        if device not in self._links and not self._places.admit(device, host):
             return "too many neighbours"
         return ""
-
-    def _has_place(self, device: str, host: str) -> bool:
-        """Whether there is a place for a device, for which a stranger's link may have to make way."""
-        now, limits = time.time(), self._limits
-        links = [link for link in self._links.values() if not link.reason]
-        strangers = [link for link in links if not self.book.knows(link.session.device, now)]
-        places = limits.neighbours - min(limits.places_for_known, limits.neighbours // 4)
-        if len(links) < limits.neighbours and (len(strangers) < places or self.book.knows(device, now)):
-            return True
-        hosts, tick = Counter(link.host for link in strangers), time.monotonic()
-        ripe = [link for link in strangers if hosts[link.host] >= hosts[host] and self._had_its_turn(link, tick)]
-        if not ripe:
-            return False
-        link = max(ripe, key=lambda link: (hosts[link.host], link.excess, tick - link.used))
-        if link.greedy:
-            self._end_turn(link, 5 * limits.turn_seconds, BROUGHT_TOO_MUCH)
-        else:
-            self._end_turn(link, limits.turn_seconds)
-        return True
-
-    def _had_its_turn(self, link: _Link, tick: float) -> bool:
-        turn, had = self._limits.turn_seconds, tick - link.began
-        return had >= turn and (
-            link.greedy or tick - link.used >= self._limits.idle_seconds or had >= _LONG_TURN * turn
-        )
-
-    def _end_turn(self, link: _Link, rest: float, reason: str = "made room") -> None:
-        self._resting[link.radio, link.session.device] = next_backoff(None, rest, rest)
-        link.end(reason)
-
-    def _rests(self, radio: str, device: str) -> bool:
-        rest = self._resting.get((radio, device))
-        return rest is not None and not rest.over
 
     async def _make_room(self, radio: Radio) -> None:
         while True:
@@ -488,9 +349,9 @@ class Neighbourhood:
                 room = max(1, min(len(self._turned_away), len(links) // 2))  # one even if nobody can be seen: see above
                 self._turned_away.clear()
                 for link in sorted(idle, key=lambda link: link.used)[:room]:
-                    self._end_turn(link, self._limits.rest_seconds)
+                    self._places.end_turn(link, self._limits.rest_seconds)
 
-    async def _agree(self, session: Session, radio: str, host: str) -> _Link | None:
+    async def _agree(self, session: Session, radio: str, host: str) -> Link | None:
         """The link, if both ends want this session to be theirs (see the head of this file)."""
         device = session.device
         choosing = self._choosing.setdefault(device, asyncio.Lock())
@@ -521,15 +382,15 @@ class Neighbourhood:
                 await old.gone.wait()
             return self._new_link(session, radio, host)
 
-    def _new_link(self, session: Session, radio: str, host: str) -> _Link:
+    def _new_link(self, session: Session, radio: str, host: str) -> Link:
         task = asyncio.current_task()
         assert task is not None
-        link = self._links[session.device] = _Link(session, radio, host, task, self._limits)
+        link = self._links[session.device] = Link(session, radio, host, task, self._limits)
         return link
 
     # Links
 
-    async def _serve(self, link: _Link, rssi: int | None = None) -> None:
+    async def _serve(self, link: Link, rssi: int | None = None) -> None:
         """A link from the first word about it to the last: whatever the listener hears of it, it hears from here."""
         device = link.session.device
         alive = self._tasks.start(self._show_life(link))
@@ -562,7 +423,7 @@ class Neighbourhood:
                 link.gone.set()
                 await link.session.close()
 
-    async def _take_frames(self, link: _Link) -> None:
+    async def _take_frames(self, link: Link) -> None:
         rate = self._limits.frames_per_second
         frames, signs_of_life = RateLimit(rate, max(1.0, rate)), RateLimit(1.0, _SIGNS_OF_LIFE)
         work = RateLimit(self._limits.share_of_time, 20 * self._limits.share_of_time)
@@ -582,7 +443,7 @@ class Neighbourhood:
             else:
                 raise PeerFault("malformed")
 
-    async def _show_life(self, link: _Link) -> None:
+    async def _show_life(self, link: Link) -> None:
         with suppress(PeerFault):  # which the link's own task is about to notice
             while True:
                 quiet = time.monotonic() - link.sent
@@ -591,7 +452,7 @@ class Neighbourhood:
                 else:
                     await asyncio.sleep(self._keepalive - quiet)
 
-    async def _say(self, link: _Link, frame: bytes) -> None:
+    async def _say(self, link: Link, frame: bytes) -> None:
         try:
             await link.session.send(frame)
         except PeerFault as fault:

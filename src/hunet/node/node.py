@@ -45,9 +45,10 @@ from hunet.node.folder import locked
 from hunet.node.groups import label_of
 from hunet.node.holdings import Quotas
 from hunet.node.identity import Identity
-from hunet.node.neighbourhood import BROUGHT_TOO_MUCH, Neighbourhood, NeighbourLimits
+from hunet.node.neighbourhood import Neighbourhood
 from hunet.node.parameters import live_parameters
 from hunet.node.people import People
+from hunet.node.places import BROUGHT_TOO_MUCH, NeighbourLimits
 from hunet.node.private import Private
 from hunet.node.publication import Group, Publication, PublicationLimits, is_private
 from hunet.node.receipts import ReceiptBook

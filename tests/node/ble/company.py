@@ -9,8 +9,8 @@ from typing import Any
 
 from hunet.node.ble.air import Air, VirtualAdapter
 from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
-from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
+from hunet.node.places import NeighbourLimits
 from tests.node.company import Diary, Neighbour, neighbour
 
 QUICK = BluetoothSettings(advertise=0.04, scan=1.0, dial_seconds=1.0)

@@ -22,7 +22,7 @@ from hunet.node.ble.adapter import named_adapter
 from hunet.node.ble.air import Air, VirtualAdapter
 from hunet.node.ble.bluetooth import Bluetooth, BluetoothSettings
 from hunet.node.discovery import ShortIds, Sighting
-from hunet.node.neighbourhood import NeighbourLimits
+from hunet.node.places import NeighbourLimits
 from tests.node.ble.company import QUICK, BleNeighbour, ble_neighbour, in_the_air
 from tests.node.company import PATIENCE, neighbour, until
 

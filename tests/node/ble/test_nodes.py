@@ -11,8 +11,8 @@ import pytest
 from hunet.model import ConfigurationError
 from hunet.node.ble.air import Air
 from hunet.node.ble.bluetooth import BluetoothSettings
-from hunet.node.neighbourhood import NeighbourLimits
 from hunet.node.node import Node
+from hunet.node.places import NeighbourLimits
 from hunet.node.publication import Group
 from tests.node.ble.company import BleNode, ble_node, in_the_air
 from tests.node.company import PATIENCE, until
