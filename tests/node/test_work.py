@@ -83,7 +83,7 @@ def test_arrivals_are_committed_together(tmp_path: Path, work: Counter[str]) -> 
                 async with device(tmp_path / "carl", ann) as carl:
                     carl.subscribe("news")
                     await until(lambda: carl.status()["waiting"] == MANY)
-                    assert work["commits"] < 12
+                    assert work["commits"] < 16  # packets begin with 4 messages, so there are three more of them
 
     asyncio.run(scene())
 

@@ -229,7 +229,8 @@ def test_a_crowd_is_served_in_turns_by_an_adapter_that_holds_few_connections(tmp
                 await each.publish("news", f"from {number}")
                 air.meet(hub.adapter, each.adapter)
             assert {await next_text(messages) for _ in range(5)} == {f"from {number}" for number in range(5)}
-            assert len(hub.adapter.le_connections) <= 2
+            # One may be let in by the adapter in the moment in which another goes.
+            await until(lambda: len(hub.adapter.le_connections) <= 2)
 
     asyncio.run(scene())
 
