@@ -51,10 +51,10 @@ def test_devices_inside_records_are_named() -> None:
     ]
     there = Rows(3, (Row(7, 2, ((3, 0.5), (0, 0.25))),))
     assert decode(encode(rows, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == there
-    news = Update(Learnt(3, 0, 9, ((0, 2),), (), ((2, 1, 1),), ((0, (2, 0)),)))
-    assert encode(news, Catalogue(), NAMES)["news"]["communities"] == [[0, ["eve", "ann"]]]
+    changes = Update(Learnt(3, 0, 9, ((0, 2),), (), ((2, 1, 1),), ((0, (2, 0)),)))
+    assert encode(changes, Catalogue(), NAMES)["changes"]["communities"] == [[0, ["eve", "ann"]]]
     elsewhere = Update(Learnt(3, 0, 9, ((7, 2),), (), ((0, 1, 1),), ((0, (0, 7)),)))
-    assert decode(encode(news, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == elsewhere
+    assert decode(encode(changes, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == elsewhere
     lists = Lists((InterestList(1, 5.0, ("news",), ("art",), True),))
     assert decode(encode(lists, Catalogue(), NAMES), Catalogue(), ELSEWHERE) == Lists(
         (InterestList(3, 5.0, ("news",), ("art",), True),)
