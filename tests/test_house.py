@@ -205,7 +205,6 @@ RETIRED = {"said", "told", "met", "news", "place", "about"}
 WHERE_PEOPLE_STAY = ("worlds/campus", "worlds/co_stays", "pipeline/formats", "pipeline/meetings")
 """There a place is a building or an access point, and nothing else."""
 NOT_YET = {
-    "node",
     "testing",
     "pipeline",
     "systems/b_sub",

@@ -321,7 +321,7 @@ def test_a_stream_loses_and_doubles_nothing_wherever_it_is_cut(steps: list[str])
     """Whatever happens while nobody listens, and whatever was under way when the stream was cut."""
     node = Told()
     log = EventLog(node, kept=1000)  # type: ignore[arg-type]
-    place = str(next(log._since(log._find(""))).place)
+    place = str(next(log._since(log._find(""))).position)
     heard: list[Any] = []
     expected: list[Any] = []
     for step in [*steps, "listen"]:
@@ -336,8 +336,8 @@ def test_a_stream_loses_and_doubles_nothing_wherever_it_is_cut(steps: list[str])
             for event in log._since(log._find(place)):
                 if step == "cut":
                     break  # it was sent, and never came
-                heard.append(event.about.number if isinstance(event.about, Delivery) else event.about["device"])
-                place = str(event.place)
+                heard.append(event.details.number if isinstance(event.details, Delivery) else event.details["device"])
+                place = str(event.position)
     for kind in (int, str):
         assert [one for one in heard if isinstance(one, kind)] == [one for one in expected if isinstance(one, kind)]
 
@@ -346,10 +346,10 @@ def test_who_was_away_too_long_is_told_to_ask_anew() -> None:
     log = EventLog(Told(), kept=2)  # type: ignore[arg-type]
     first = next(log._since(log._find("")))
     log("role", {"role": "a"})
-    assert [event.kind for event in log._since(first.place)] == ["role"]
+    assert [event.kind for event in log._since(first.position)] == ["role"]
     for name in "bcd":
         log("role", {"role": name})
-    kinds = [event.kind for event in log._since(first.place)]
+    kinds = [event.kind for event in log._since(first.position)]
     assert kinds == ["hello"]
 
 

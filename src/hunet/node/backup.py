@@ -56,10 +56,10 @@ def backup(folder: Path, out: Path, passphrase: str | None = None) -> None:
         with file_in_place(out, mode=0o600) as partial, tarfile.open(partial, "w") as tar:
             for path in [folder / name for name in _FILES] + [copy]:
                 if path.exists():
-                    about = tarfile.TarInfo(path.name)
-                    about.size, about.mode, about.mtime = path.stat().st_size, 0o600, int(time.time())
+                    entry = tarfile.TarInfo(path.name)
+                    entry.size, entry.mode, entry.mtime = path.stat().st_size, 0o600, int(time.time())
                     with path.open("rb") as file:
-                        tar.addfile(about, file)
+                        tar.addfile(entry, file)
 
 
 def restore(copy: Path, folder: Path, passphrase: str | None = None) -> None:

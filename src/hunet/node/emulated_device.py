@@ -102,17 +102,17 @@ class Recorder:
 
     def _note(self, what: str, given: dict[str, Any]) -> None:
         peer = given.get("peer", given.get("node", -1))
-        about: Any = None
+        subject: Any = None
         match given:
             case {"message": message}:
-                about = message.id
+                subject = message.id
             case {"topic": value} | {"tag": value} | {"room": value} | {"arrived": value}:
-                about = value
+                subject = value
             case {"packet": packet}:
-                about = type(packet).__name__
+                subject = type(packet).__name__
             case {"peer": int()} if what == "link_up":
-                about = self._session(peer)
-        self.events.append(Logged(time.monotonic(), given["now"] - EPOCH, self._node, what, peer, about))
+                subject = self._session(peer)
+        self.events.append(Logged(time.monotonic(), given["now"] - EPOCH, self._node, what, peer, subject))
 
 
 class _Shown(Discovery):

@@ -143,7 +143,7 @@ class _Process:
         while self._waiting:
             self._waiting.popleft().set_exception(await self.ended("ended before its time"))
 
-    def ask(self, do: str, **about: Any) -> asyncio.Future[Any]:
+    def ask(self, do: str, **fields: Any) -> asyncio.Future[Any]:
         """Have it do something; the request is on its way when this returns."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self._answers.done():
@@ -151,7 +151,7 @@ class _Process:
             return answer
         self._waiting.append(answer)
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"do": do, **about}).encode() + b"\n")
+        self.process.stdin.write(json.dumps({"do": do, **fields}).encode() + b"\n")
         return answer
 
     async def end(self) -> None:
@@ -320,14 +320,14 @@ def _make_devices(home: Path, many: int, setting: Setting, radios: Radios | None
     made = sorted((Identity.load_or_create(keys / str(i)).device, keys / str(i)) for i in range(many))
     names = [name for name, _ in made]
     for node, (_, key) in enumerate(made):
-        place = home / str(node)
+        own_folder = home / str(node)
         try:
-            place.mkdir(mode=0o700)
+            own_folder.mkdir(mode=0o700)
         except FileExistsError:
             raise OutputError(f"{home}: holds devices already; choose a new folder") from None
-        key.rename(place / "key.pem")
+        key.rename(own_folder / "key.pem")
         own = replace(setting, node=node, names=names, adapter=radios.adapter(node) if radios else "")
-        (place / "device.json").write_bytes(msgspec.json.encode(own))
+        (own_folder / "device.json").write_bytes(msgspec.json.encode(own))
     keys.rmdir()
     return names
 

@@ -210,9 +210,9 @@ class Holdings:
 
     def _free_number(self, key: bytes) -> Node:
         """The free number nearest to the beginning of a key, among those that keep the order of keys if any does."""
-        place = bisect_left(self._in_order, (key, ""))
-        low = self._numbers[self._in_order[place - 1][1]] if place else -1
-        high = self._numbers[self._in_order[place][1]] if place < len(self._in_order) else _NUMBERS
+        position = bisect_left(self._in_order, (key, ""))
+        low = self._numbers[self._in_order[position - 1][1]] if position else -1
+        high = self._numbers[self._in_order[position][1]] if position < len(self._in_order) else _NUMBERS
         wish = int.from_bytes(key[:2])
         free = self._nearest_free(wish, low, high)
         if free is None:  # numbers do not always rise with keys from here on
@@ -243,10 +243,16 @@ class Holdings:
 
     def add(self, publication: Publication, size: int, giver: Node | None = None) -> Message:
         """Number a publication for good, which was given by its author unless somebody else is named."""
-        about = publication
-        number, author = self.numbers.number(about.id), self._author(about.author)
+        number, author = self.numbers.number(publication.id), self._author(publication.author)
         header = Header(
-            number, about.id, about.topic, author, about.created, about.ttl, size, author if giver is None else giver
+            number,
+            publication.id,
+            publication.topic,
+            author,
+            publication.created,
+            publication.ttl,
+            size,
+            author if giver is None else giver,
         )
         self._store.add_message(header)
         return self._remember(header)

@@ -81,8 +81,8 @@ class Identity:
     @classmethod
     def _load(cls, path: Path, vault: Vault | None) -> Identity:
         try:
-            about = path.stat()
-            if about.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            found = path.stat()
+            if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise InputError(path, f"others can read this secret key; run: chmod 600 {path}")
             blocks = [block[0] for block in _BLOCK.finditer(path.read_bytes())]
         except OSError as error:

@@ -370,12 +370,12 @@ class Node(People):
         self._check_running()
         kind = content_type or ("text/plain; charset=utf-8" if isinstance(content, str) else "application/octet-stream")
         payload = content.encode() if isinstance(content, str) else content
-        about: dict[str, Any] = {"created": self._date(), "ttl": ttl, "content_type": kind, "receipts": receipts}
+        details: dict[str, Any] = {"created": self._date(), "ttl": ttl, "content_type": kind, "receipts": receipts}
         if isinstance(topic, Group):
-            publication = topic.seal(self.identity, payload, **about, limits=self._limits)
+            publication = topic.seal(self.identity, payload, **details, limits=self._limits)
         else:
             topic = topic if is_private(topic) else check_topic(self._kind, topic)
-            publication = Publication.signed(self.identity, topic, payload, **about, limits=self._limits)
+            publication = Publication.signed(self.identity, topic, payload, **details, limits=self._limits)
         self._publish(publication)
         return publication
 
@@ -561,9 +561,9 @@ class Node(People):
         finally:
             self._watchers.remove(watcher)
 
-    def _tell(self, what: str, **about: Any) -> None:
+    def _tell(self, what: str, **details: Any) -> None:
         for watcher in self._watchers:
-            watcher(what, about)
+            watcher(what, details)
 
     def _check_running(self) -> None:
         if not self.running:

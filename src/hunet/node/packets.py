@@ -46,19 +46,19 @@ class Packets:
         """A data packet whose publications are checked and in the catalogue; None if nothing of it is of use."""
         if not publications or not all(isinstance(each, bytes) for each in publications):
             raise PeerError("a data frame without its publications")
-        read = {place: found for place, each in enumerate(publications) if (found := self._read(each, now))}
+        read = {index: found for index, each in enumerate(publications) if (found := self._read(each, now))}
         if len({publication.id for publication in read.values()}) < len(read):
             raise PeerError("a publication twice in a frame")
         numbers: list[int | None] = [None] * len(publications)
-        for place, publication in sorted(read.items(), key=lambda each: (each[1].created, each[1].id)):
-            encoded = publications[place]
+        for index, publication in sorted(read.items(), key=lambda each: (each[1].created, each[1].id)):
+            encoded = publications[index]
             if publication.id in self._holdings.messages:
                 self._store.count("refused: replayed")
                 number = self._holdings.messages.by_id(publication.id).number
             else:
                 number = self._holdings.add(publication, len(encoded), giver).number
             self._holdings.arriving[number] = encoded
-            numbers[place] = number
+            numbers[index] = number
         if not read:
             return None
         packet = from_bytes(data, self._holdings.numbers.find, self._holdings.device, numbers)

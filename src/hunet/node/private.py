@@ -76,8 +76,8 @@ class Private:
 
     def knows(self, device: str) -> bool:
         """Whether the owner has named somebody, or written to them."""
-        about = self._book.entries().get(device)
-        return (about is not None and not about.stranger) or self.conversations.wrote_to(device)
+        entry = self._book.entries().get(device)
+        return (entry is not None and not entry.stranger) or self.conversations.wrote_to(device)
 
     # What comes -------------------------------------------------------------------------------------------------------
 
@@ -146,11 +146,11 @@ class Private:
             self._rekeyed = False
             self.refresh(now)
         for letter, clock in self.conversations.unsent(now):
-            kind, about = "text", {"type": letter.content_type, "content": letter.content, "clock": clock}
+            kind, fields = "text", {"type": letter.content_type, "content": letter.content, "clock": clock}
             if letter.content_type == REKEY:
-                kind, about = "rekey", wire.decode(letter.content)
+                kind, fields = "rekey", wire.decode(letter.content)
             publication = self._send(
-                letter.device, kind, now, letter.id, letter.expires - now, **about, sent=letter.sent
+                letter.device, kind, now, letter.id, letter.expires - now, **fields, sent=letter.sent
             )
             sent = sent or publication is not None
             if publication is not None and kind == "rekey":

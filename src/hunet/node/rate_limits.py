@@ -70,19 +70,19 @@ def has_more_items(data: bytes, most: int) -> bool:
     >>> has_more_items(data, most=7), has_more_items(data, most=6)
     (False, True)
     """
-    place, end, left = 0, len(data), most
-    while place < end:
+    offset, end, left = 0, len(data), most
+    while offset < end:
         if left == 0:
             return True
         left -= 1
-        kind, value = data[place] >> 5, data[place] & 31
-        place += 1
+        kind, value = data[offset] >> 5, data[offset] & 31
+        offset += 1
         if 24 <= value <= 27:
             length = 1 << value - 24
-            value = int.from_bytes(data[place : place + length])
-            place += length
+            value = int.from_bytes(data[offset : offset + length])
+            offset += length
         if kind in _STRINGS:
-            place += value
+            offset += value
     return False
 
 

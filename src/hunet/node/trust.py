@@ -89,34 +89,34 @@ class AddressBook:
             raise ConfigurationError(f"a name has 1 to {_LONGEST_NAME} printable letters, not {petname!r}")
         if _is_device(petname):
             raise ConfigurationError("a name that is itself the key of a device would mislead; take another")
-        for other, about in self._known.items():
-            if other != device and about.name and _sounds(about.name) == _sounds(petname):
+        for other, entry in self._known.items():
+            if other != device and entry.name and _sounds(entry.name) == _sounds(petname):
                 raise ConfigurationError(
-                    f"'{about.name}' is already the name of {other}; forget that one first, or take another name"
+                    f"'{entry.name}' is already the name of {other}; forget that one first, or take another name"
                 )
         self._set(device, msgspec.structs.replace(self._about(device), name=petname))
 
     def call(self, device: str) -> str:
         """What to show for a device: its petname, or the beginning of its key."""
-        about = self._known.get(device)
-        return about.name if about is not None and about.name else f"{device[:_SHORT]}…"
+        entry = self._known.get(device)
+        return entry.name if entry is not None and entry.name else f"{device[:_SHORT]}…"
 
     def knows(self, device: str, now: float) -> bool:
         """Whether a device was given a name, or met on an earlier day."""
-        about = self._known.get(device)
-        return about is not None and (bool(about.name) or 0 < about.first_seen < now - _DAY)
+        entry = self._known.get(device)
+        return entry is not None and (bool(entry.name) or 0 < entry.first_seen < now - _DAY)
 
     def named(self, device: str) -> bool:
         """Whether the owner of this device has given it a name."""
-        about = self._known.get(device)
-        return about is not None and bool(about.name)
+        entry = self._known.get(device)
+        return entry is not None and bool(entry.name)
 
     def find(self, word: str) -> str:
         """The device that a petname, a key, or the beginning of a key (6 letters or more) stands for."""
         word = word.removeprefix("hunet:")  # as it stands in a QR code
         if _is_device(word):
             return word
-        found = [device for device, about in self._known.items() if about.name and _sounds(about.name) == _sounds(word)]
+        found = [device for device, entry in self._known.items() if entry.name and _sounds(entry.name) == _sounds(word)]
         start = word.rstrip("….").lower()
         if not found and len(start) >= 6:
             found = [device for device in self._known if device.startswith(start)]
@@ -140,8 +140,8 @@ class AddressBook:
 
     def blocked(self, device: str) -> bool:
         """Whether this device is not welcome."""
-        about = self._known.get(device)
-        return about is not None and about.blocked
+        entry = self._known.get(device)
+        return entry is not None and entry.blocked
 
     def forget(self, device: str) -> None:
         """Removes a device, its name and its block; meeting it again is the first time."""
@@ -157,8 +157,8 @@ class AddressBook:
             raise ConfigurationError(f"'{device}' is not the key of a device")
         return self._known.get(device, Acquaintance(first_seen=0.0))
 
-    def _set(self, device: str, about: Acquaintance) -> None:
-        self._known[device] = about
+    def _set(self, device: str, entry: Acquaintance) -> None:
+        self._known[device] = entry
         strangers = [each for each, known in self._known.items() if known.stranger]
         for each in strangers[: max(0, len(strangers) - _STRANGERS)]:
             del self._known[each]

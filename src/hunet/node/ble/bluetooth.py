@@ -152,14 +152,14 @@ class Bluetooth(Radio, Discovery):
         """Opens the adapter and takes connections."""
         self._accepted = accepted
         self._transport = await self._open_adapter()
-        about = DeviceConfiguration(
+        configuration = DeviceConfiguration(
             name="", address=_new_address(), gap_service_enabled=False, gatt_service_enabled=False
         )
         host = Host(self._transport.source, self._transport.sink)
         # Whatever goes wrong with what one stranger sent must not keep bumble from dealing with the rest.
         host.on("error", lambda error: _log.debug("bumble: %r", error))
         host.on("flush", self._lost)
-        device = self._device = _Host(config=about, host=host)
+        device = self._device = _Host(config=configuration, host=host)
         for cid in (att.ATT_CID, smp.SMP_CID):  # nothing is read from this device, and nobody is paired with it
             device.l2cap_channel_manager.deregister_fixed_channel(cid)
         try:

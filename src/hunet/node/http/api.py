@@ -156,12 +156,12 @@ class Api:
         return self._plain(msgspec.structs.replace(delivery, taken=True))
 
     async def _publish(self, asked: Asked) -> Any:
-        about: records.NewPublication = asked.body
-        if (about.topic is None) == (about.group is None) or (about.text is None) == (about.base64 is None):
+        wanted: records.NewPublication = asked.body
+        if (wanted.topic is None) == (wanted.group is None) or (wanted.text is None) == (wanted.base64 is None):
             raise Refusal(400, "give topic or group, and text or base64")
-        content: str | bytes = (about.text or "") if about.base64 is None else decoded(about.base64)
+        content: str | bytes = (wanted.text or "") if wanted.base64 is None else decoded(wanted.base64)
         publication = await self._node.publish(
-            self._topic(about), content, ttl=about.ttl, receipts=about.receipts, content_type=about.content_type
+            self._topic(wanted), content, ttl=wanted.ttl, receipts=wanted.receipts, content_type=wanted.content_type
         )
         return records.Published(id=publication.id, topic=publication.topic, expires=publication.expires)
 
@@ -185,15 +185,15 @@ class Api:
         return await self._subscriptions(asked)
 
     async def _next(self, asked: Asked) -> Any:
-        about: records.Following = asked.body
-        if (about.topic is None) == (about.group is None):
+        wanted: records.Following = asked.body
+        if (wanted.topic is None) == (wanted.group is None):
             raise Refusal(400, "give topic or group")
-        subscription = self._node.listen(self._topic(about), about.after, about.since)
+        subscription = self._node.listen(self._topic(wanted), wanted.after, wanted.since)
         self._followed.add(subscription)
         try:
-            async with asyncio.timeout(about.wait):
+            async with asyncio.timeout(wanted.wait):
                 found = [self._plain(await anext(subscription), whole=True)]
-            while len(found) < about.most and (delivery := subscription.at_once()):
+            while len(found) < wanted.most and (delivery := subscription.at_once()):
                 found.append(self._plain(delivery, whole=True))
             return records.Next(message=found[0], more=found[1:], since=subscription.since)
         except (TimeoutError, StopAsyncIteration):
@@ -255,32 +255,32 @@ class Api:
                 if event is None:
                     await stream.write(b": still here\n\n")
                 else:
-                    data = msgspec.json.encode(self._event(event.kind, event.about))
+                    data = msgspec.json.encode(self._event(event.kind, event.details))
                     await stream.write(
-                        b"id: %s\nevent: %s\ndata: %s\n\n" % (str(event.place).encode(), event.kind.encode(), data)
+                        b"id: %s\nevent: %s\ndata: %s\n\n" % (str(event.position).encode(), event.kind.encode(), data)
                     )
         except ConnectionError:  # the listener has gone
             pass
         return stream
 
-    def _event(self, kind: str, about: dict[str, Any] | Delivery) -> msgspec.Struct:
-        if isinstance(about, Delivery):
-            return self._plain(about)
+    def _event(self, kind: str, details: dict[str, Any] | Delivery) -> msgspec.Struct:
+        if isinstance(details, Delivery):
+            return self._plain(details)
         if kind == "hello":
-            return records.Hello(**about)
+            return records.Hello(**details)
         if kind == "direct":
-            return records.DirectNews(**about)
+            return records.DirectNews(**details)
         if kind == "role":
-            return records.RoleNews(**about)
-        return records.LinkNews(**about, name=self._node.book.call(about["device"]))
+            return records.RoleNews(**details)
+        return records.LinkNews(**details, name=self._node.book.call(details["device"]))
 
     def _devices(self, devices: list[str]) -> list[records.Device]:
         here = {peer["device"] for peer in self._node.peers()} if devices else ()
         call, own = self._node.book.call, self._node.device
         return [records.Device(device=one, name=call(one), here=one in here, own=one == own) for one in devices]
 
-    def _topic(self, about: records.NewPublication | records.Following) -> str | Group:
-        return self._node.group(about.group) if about.group is not None else about.topic or ""
+    def _topic(self, wanted: records.NewPublication | records.Following) -> str | Group:
+        return self._node.group(wanted.group) if wanted.group is not None else wanted.topic or ""
 
     def _delivery(self, asked: Asked) -> Delivery:
         word = asked.word("number")

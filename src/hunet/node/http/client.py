@@ -66,20 +66,20 @@ class NodeClient:
                 self.ask(*words, **body)
             except _EndedError:
                 self._patiently(*words, **body)
-        about: dict[str, Any] = {"group": group} if group else {"topic": topic}
+        followed: dict[str, Any] = {"group": group} if group else {"topic": topic}
         left, after = inf if most is None else most, 0
         try:
             while left > 0:
-                asked = {**about, "after": after, "wait": _WAIT, "most": int(min(left, _AT_ONCE))}
+                asked = {**followed, "after": after, "wait": _WAIT, "most": int(min(left, _AT_ONCE))}
                 answer = self._patiently("POST", "deliveries", "next", **asked)
-                about["since"] = answer["since"]
+                followed["since"] = answer["since"]
                 for delivery in [answer["message"], *answer["more"]] if answer["message"] else []:
                     after = delivery["number"]
                     yield delivery
                     left -= 1
         finally:
             with suppress(HunetError):  # it would come again
-                self.ask("POST", "deliveries", "next", **about, after=after, wait=0)  # which takes the last
+                self.ask("POST", "deliveries", "next", **followed, after=after, wait=0)  # which takes the last
 
     def unsubscribe(self, topic: str) -> None:
         """Follow a topic no longer."""

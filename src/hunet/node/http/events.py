@@ -26,7 +26,7 @@ _AT_ONCE = 4
 _PLACE = re.compile(r"([0-9a-f]{8})\.(\d{1,15})\.(\d{1,15})")
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """How far somebody has heard."""
 
     run: str
@@ -40,9 +40,9 @@ class Place(NamedTuple):
 class Event(NamedTuple):
     """Something that happened, and the place in the stream after it."""
 
-    place: Place
+    position: Position
     kind: str
-    about: dict[str, Any] | Delivery
+    details: dict[str, Any] | Delivery
 
 
 class EventLog:
@@ -56,11 +56,11 @@ class EventLog:
         self._listeners: set[asyncio.Event] = set()
         self._closed = False
 
-    def __call__(self, what: str, about: dict[str, Any]) -> None:
+    def __call__(self, what: str, details: dict[str, Any]) -> None:
         """Something has happened."""
         if what != "delivery":
             self._last += 1
-            self._happened.append((self._last, what.replace(" ", "-"), about))
+            self._happened.append((self._last, what.replace(" ", "-"), details))
         self._wake()
 
     def close(self) -> None:
@@ -70,14 +70,14 @@ class EventLog:
 
     async def follow(self, after: str, patience: float) -> AsyncIterator[Event | None]:
         """Events after a place, as they come; None whenever nothing has come for some seconds."""
-        place, changed = self._find(after), asyncio.Event()
+        position, changed = self._find(after), asyncio.Event()
         self._listeners.add(changed)
         try:
             while not self._closed:
                 changed.clear()
-                for event in self._since(place):
+                for event in self._since(position):
                     yield event
-                    place = event.place
+                    position = event.position
                     if self._closed:
                         return
                 try:
@@ -92,27 +92,27 @@ class EventLog:
         for changed in self._listeners:
             changed.set()
 
-    def _find(self, after: str) -> Place:
+    def _find(self, after: str) -> Position:
         last = self._node.last_delivery()
         match = _PLACE.fullmatch(after)
         if match is None:
-            return Place("", 0, last)
-        return Place(match[1], int(match[2]), min(int(match[3]), last))
+            return Position("", 0, last)
+        return Position(match[1], int(match[2]), min(int(match[3]), last))
 
-    def _since(self, place: Place) -> Iterator[Event]:
+    def _since(self, position: Position) -> Iterator[Event]:
         """Everything after a place; the listener may be slow, so nothing is held for it."""
         while not self._closed:
             oldest = self._happened[0][0] if self._happened else self._last + 1
-            if place.run != self._run or not oldest - 1 <= place.happening <= self._last:
-                place = Place(self._run, self._last, place.delivery)
-                yield Event(place, "hello", {"last_delivery": place.delivery})
+            if position.run != self._run or not oldest - 1 <= position.happening <= self._last:
+                position = Position(self._run, self._last, position.delivery)
+                yield Event(position, "hello", {"last_delivery": position.delivery})
                 continue
-            if place.happening == self._last:
+            if position.happening == self._last:
                 break
-            number, kind, about = self._happened[place.happening + 1 - oldest]
-            place = place._replace(happening=number)
-            yield Event(place, kind, about)
-        while not self._closed and (found := list(self._node.deliveries(above=place.delivery, most=_AT_ONCE))):
+            number, kind, details = self._happened[position.happening + 1 - oldest]
+            position = position._replace(happening=number)
+            yield Event(position, kind, details)
+        while not self._closed and (found := list(self._node.deliveries(above=position.delivery, most=_AT_ONCE))):
             for delivery in found:
-                place = place._replace(delivery=delivery.number)
-                yield Event(place, "delivery", delivery)
+                position = position._replace(delivery=delivery.number)
+                yield Event(position, "delivery", delivery)

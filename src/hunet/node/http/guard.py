@@ -52,8 +52,8 @@ class Guard:
     def url(self) -> str:
         """Where the page is, with the token if there is one."""
         host = self.host or _outward_address()
-        place = f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
-        return f"{place}#token={self.token}" if self.token else place
+        page = f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        return f"{page}#token={self.token}" if self.token else page
 
     def check_source(self, request: web.Request) -> None:
         """Refuse strangers' pages, and names of strangers that lead here."""

@@ -38,10 +38,10 @@ def metrics(status: dict[str, Any]) -> str:
     lines += _family("events_total", "counter", "What has been counted since the node was made.")
     lines += [_sample("events_total", many, event=event) for event, many in sorted(status["counters"].items())]
     radios: dict[str, dict[str, float]] = status["radios"]
-    for name in dict.fromkeys(name for about in radios.values() for name in about):
+    for name in dict.fromkeys(name for values in radios.values() for name in values):
         lines += _family(f"radio_{name}", "gauge", "What a radio other than IP tells.")
         lines += [
-            _sample(f"radio_{name}", about[name], radio=radio) for radio, about in radios.items() if name in about
+            _sample(f"radio_{name}", values[name], radio=radio) for radio, values in radios.items() if name in values
         ]
     return "\n".join(lines) + "\n"
 

@@ -74,12 +74,12 @@ class PeopleApi:
         return records.DirectMessages(messages=[self._plain(letter) for letter in found])
 
     async def _send(self, asked: Asked) -> Any:
-        about: records.NewDirectMessage = asked.body
-        if (about.text is None) == (about.base64 is None):
+        wanted: records.NewDirectMessage = asked.body
+        if (wanted.text is None) == (wanted.base64 is None):
             raise Refusal(400, "give text or base64")
-        content: str | bytes = (about.text or "") if about.base64 is None else decoded(about.base64)
-        kind = about.content_type
-        return self._plain(await self._node.send(asked.word("device"), content, ttl=about.ttl, content_type=kind))
+        content: str | bytes = (wanted.text or "") if wanted.base64 is None else decoded(wanted.base64)
+        kind = wanted.content_type
+        return self._plain(await self._node.send(asked.word("device"), content, ttl=wanted.ttl, content_type=kind))
 
     async def _forget(self, asked: Asked) -> Any:
         self._node.forget(asked.word("device"))
@@ -116,14 +116,14 @@ class PeopleApi:
         return records.Groups(groups=[records.Group(name=name, members=self._devices(each)) for name, each in found])
 
     async def _join(self, asked: Asked) -> Any:
-        about: records.NewGroup = asked.body
-        if about.invitation is not None:
-            group = Group.from_invitation(about.invitation)
-            group = Group(about.name, group.key) if about.name else group
-        elif about.name:
-            group = Group.new(about.name)
-            if about.name in self._node.groups():
-                raise Refusal(409, f"there is a group '{about.name}' already; leave it first, or take another name")
+        wanted: records.NewGroup = asked.body
+        if wanted.invitation is not None:
+            group = Group.from_invitation(wanted.invitation)
+            group = Group(wanted.name, group.key) if wanted.name else group
+        elif wanted.name:
+            group = Group.new(wanted.name)
+            if wanted.name in self._node.groups():
+                raise Refusal(409, f"there is a group '{wanted.name}' already; leave it first, or take another name")
         else:
             raise Refusal(400, "give a name, or an invitation")
         self._node.join(group)
