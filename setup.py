@@ -28,7 +28,7 @@ FOLDERS = {
     "weighted_carrier",
     "systems/social_election": "baselines buffer encounter_window social_election subscription_table swarm",
     "systems/socialcast": "baselines kalman socialcast utility",
-    "systems/socio_aware_overlay": "broker_directory centrality familiar local_community socio_aware_overlay "
+    "systems/socio_aware_overlay": "broker_directory centrality exchange familiar local_community socio_aware_overlay "
     "subscription_list",
 }
 """What is compiled, by folder: what runs for each contact and each packet."""

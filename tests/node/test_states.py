@@ -30,6 +30,10 @@ WRITTEN = Path(__file__).with_name("states-1.cbor")
 LASTING = DriverState(77.5, 3, 0b101, {2: 1}, (("tick", 80.0),), ((5, True, None), (6, False, Spray(0b100, (2,), 4))))
 
 
+REPLACED = {"socio-aware-overlay.SocioAwareOverlay"}
+"""Parts that have another version since: nodes start without them."""
+
+
 class Disk:
     """All that the parts of a state need of a driver."""
 
@@ -46,9 +50,12 @@ def test_states_of_this_version_can_be_read_by_later_ones(protocol: str, paramet
     parts = wire.decode(WRITTEN.read_bytes())[f"{protocol} {parameters}"]
     kind, disk = PROTOCOLS[protocol], Disk()
     made = kind(0, from_mapping(kind.Parameters, parameters), cast("Driver", disk), Random(0))
-    for name in part_names(kind):
+    for name in set(part_names(kind)) & REPLACED:
+        with pytest.raises(ValueError, match="is of version 1, and version 2 is understood"):
+            restore_part(made, name, parts.pop(name))
+    for name in parts:
         restore_part(made, name, parts[name])
-    assert parts_of(made) == parts
+    assert {name: part for name, part in parts_of(made).items() if name not in REPLACED} == parts
     assert disk.held
 
 

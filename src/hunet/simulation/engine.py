@@ -76,6 +76,9 @@ class Rank:
     LAST: Final = 10
 
 
+_NO_MULTICAST: tuple[int, int, float, Node, Packet | None, list[Node]] = (-1, 0, 0.0, -1, None, [])
+
+
 class Links(Parameters, frozen=True):
     """What a contact can carry."""
 
@@ -280,6 +283,8 @@ class Engine:
         self._greeting_lists = [0] * nodes
         self._open: dict[tuple[Node, Node], SimulatedLink] = {}
         self._sequence = 0
+        self._multicast: tuple[int, int, float, Node, Packet | None, list[Node]] = _NO_MULTICAST
+        """The last packet that was sent out of band: the number of its arrival, its size, when, from whom, to whom."""
         self.agenda: list[tuple[float, int, int, Callable[..., None], Any]] = []
         """Events that the run itself has made: timers, arrivals on limited links. A heap."""
         self.devices = [
@@ -696,12 +701,22 @@ class Engine:
 
     def out_of_band(self, sender: Node, receiver: Node, packet: Packet) -> None:
         """Send a packet that needs no contact."""
-        loss = self._links.out_of_band_loss
-        self.record.out_of_band_packets += 1
-        self.record.out_of_band_bytes += self._size(packet)
-        if not (loss and self._rng.random() < loss):
-            later = self.now + self._links.out_of_band_delay
-            self.at(later, Rank.ARRIVAL, self._arrive_out_of_band, (sender, receiver, packet))
+        loss, record, later = self._links.out_of_band_loss, self.record, self.now + self._links.out_of_band_delay
+        # One packet for many, one after the other, has one size and one arrival.
+        number, size, when, last_sender, last_packet, receivers = self._multicast
+        again = packet is last_packet
+        if not again:
+            size = self._size(packet)
+        record.out_of_band_packets += 1
+        record.out_of_band_bytes += size
+        if loss and self._rng.random() < loss:
+            return
+        if again and number == self._sequence and sender == last_sender and when == later:
+            receivers.append(receiver)
+            return
+        receivers = [receiver]
+        number = self.at(later, Rank.ARRIVAL, self._arrive_out_of_band, (sender, receivers, packet))
+        self._multicast = (number, size, later, sender, packet, receivers)
 
     def _size(self, packet: Packet) -> int:
         if isinstance(packet, Control):
@@ -712,9 +727,15 @@ class Engine:
             size += self.messages[number].size
         return size
 
-    def _arrive_out_of_band(self, _: int, sent: tuple[Node, Node, Packet]) -> None:
-        sender, receiver, packet = sent
-        if self.devices[receiver].up:
-            if isinstance(packet, Data):
-                self.devices[receiver].messages.show(packet.messages)
-            cast("OutOfBand", self.protocols[receiver]).receive_out_of_band(sender, packet, self.now)
+    def _arrive_out_of_band(self, _: int, sent: tuple[Node, list[Node], Packet]) -> None:
+        sender, receivers, packet = sent
+        if receivers is self._multicast[-1]:
+            self._multicast = _NO_MULTICAST  # it is complete
+        for receiver in receivers:
+            device = self.devices[receiver]
+            if device.up:
+                if isinstance(packet, Data):
+                    device.messages.show(packet.messages)
+                cast("OutOfBand", self.protocols[receiver]).receive_out_of_band(sender, packet, self.now)
+                if self.control or self.awake or self.full:
+                    self.settle()

@@ -198,7 +198,10 @@ class Overlay(PlainDevice):
             self.to_brokers |= new
             kept |= new
         if self.node in self.brokers or kind == "direct":
-            kept |= self.serve(new, packet.why[1] if kind == "direct" else set())
+            reached = packet.why[1] if kind == "direct" else set()
+            if kind == "flood" and self.direct:  # it comes from a broker, who has sent it to the others
+                reached = self.all_brokers
+            kept |= self.serve(new, reached)
         elif kind == "inject":
             self.to_broker |= new
             kept |= new

@@ -12,7 +12,7 @@ from hunet import Contacts
 from hunet.model import members
 from hunet.systems.socio_aware_overlay.detection import agreed, detect
 from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
-from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.local_community import CommunityState, DetectionParameters, LocalCommunity
 
 DERIVED = DetectionParameters()
 
@@ -25,9 +25,9 @@ def mean_of_moments(times: dict[int, float]) -> float:
 def test_who_is_familiar_has_spent_the_derived_time_together(contacts: list[tuple[int, int]]) -> None:
     familiar, times, now, highest = FamiliarSet(None), dict[int, float](), 0.0, 0.0
     for peer, length in contacts:
-        familiar.meet(peer, now)
+        familiar.link_up(peer, now)
         now += length
-        familiar.part(peer, now)
+        familiar.link_down(peer, now)
         times[peer] = times.get(peer, 0.0) + length
         level = mean_of_moments(times)
         highest = max(highest, level)  # it does not fall
@@ -39,34 +39,34 @@ def test_who_is_familiar_has_spent_the_derived_time_together(contacts: list[tupl
 def test_a_level_that_has_risen_makes_strangers_of_some() -> None:
     familiar = FamiliarSet(None)
     for peer, start, end in ((1, 0.0, 10.0), (2, 20.0, 120.0)):
-        familiar.meet(peer, start)
-        assert familiar.part(peer, end)
+        familiar.link_up(peer, start)
+        assert familiar.link_down(peer, end)
     assert set(members(familiar.nodes)) == {2}
-    assert familiar.judged == 120
+    assert familiar.version == 120
 
 
 def test_who_stays_becomes_familiar_when_the_level_is_reached_though_it_has_risen() -> None:
     mine = LocalCommunity(0, DERIVED)
-    assert mine.meet(1, 0.0) is None  # nothing is known yet
-    assert mine.part(1, 10.0)
-    assert mine.meet(2, 20.0) == 30.0
-    mine.meet(1, 20.0)
-    assert mine.part(1, 29.0) is False  # 19 s with it: the level is higher now
-    assert not mine.cross(2, 30.0)
-    assert mine.crossing(2) == 39.0
-    assert mine.cross(2, 39.0)
+    assert mine.link_up(1, 0.0) is None  # nothing is known yet
+    assert mine.link_down(1, 10.0)
+    assert mine.link_up(2, 20.0) == 30.0
+    mine.link_up(1, 20.0)
+    assert mine.link_down(1, 29.0) is False  # 19 s with it: the level is higher now
+    assert not mine.reach_threshold(2, 30.0)
+    assert mine.threshold_time(2) == 39.0
+    assert mine.reach_threshold(2, 39.0)
     assert mine.familiar == 0b110
 
 
 def test_of_two_versions_of_a_familiar_set_the_later_counts_and_members_by_the_earlier_leave() -> None:
     mine = LocalCommunity(0, DERIVED)
     for friend in (1, 2):
-        mine.meet(friend, 0.0)
-        mine.part(friend, 10.0)
-    assert mine.hear(3, Told(0b1110, 0b0110, {}, {3: 5}), 20.0)
+        mine.link_up(friend, 0.0)
+        mine.link_down(friend, 10.0)
+    assert mine.receive(3, CommunityState(0b1110, 0b0110, {}, {3: 5}), 20.0)
     assert mine.nodes == 0b1111
-    assert not mine.hear(1, Told(0b1010, 0, {3: 0b110110}, {3: 4}), 21.0) or mine.familiar_of[3] == 0b0110
-    mine.hear(1, Told(0b1010, 0, {3: 0b110000}, {3: 9}), 22.0)
+    assert not mine.receive(1, CommunityState(0b1010, 0, {3: 0b110110}, {3: 4}), 21.0) or mine.familiar_of[3] == 0b0110
+    mine.receive(1, CommunityState(0b1010, 0, {3: 0b110000}, {3: 9}), 22.0)
     assert mine.nodes == 0b0111
     assert 3 not in mine.familiar_of
 

@@ -15,7 +15,7 @@ import pytest
 from hunet import Contacts
 from hunet.model import members
 from hunet.systems.socio_aware_overlay.detection import detect
-from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.local_community import CommunityState, DetectionParameters, LocalCommunity
 
 NODES = 8
 RULES = [
@@ -154,7 +154,7 @@ def test_detection_is_what_second_by_second_reckoning_finds(given: dict[str, Any
             assert set(members(device.nodes)) == person.community, seed
             known = {node: set(members(familiar)) for node, familiar in device.familiar_of.items()}
             assert known == person.familiar_of, seed
-            assert device.told() == Told(device.nodes, device.familiar, device.familiar_of)
+            assert device.state() == CommunityState(device.nodes, device.familiar, device.familiar_of)
             seen.update(familiar=len(person.familiar), others=len(person.community - person.familiar) - 1)
         seen.update(forgotten=forgotten)
     assert seen["familiar"] >= 50
@@ -168,64 +168,64 @@ def test_detection_is_what_second_by_second_reckoning_finds(given: dict[str, Any
 def windowed() -> LocalCommunity:
     """0 has admitted 2 at 10 s, for whom 1 vouched; 1 is familiar."""
     mine = LocalCommunity(0, DetectionParameters(k=2, threshold=10.0, window=200.0))
-    mine.meet(1, 0.0)
-    mine.cross(1, 10.0)
-    assert mine.hear(2, Told(0b110, 0b010, {}), 10.0)
+    mine.link_up(1, 0.0)
+    mine.reach_threshold(1, 10.0)
+    assert mine.receive(2, CommunityState(0b110, 0b010, {}), 10.0)
     assert mine.nodes == 0b111
     return mine
 
 
 def test_a_member_that_nothing_confirms_leaves_when_the_window_has_passed() -> None:
     mine = windowed()
-    assert not mine.part(1, 210.0)
+    assert not mine.link_down(1, 210.0)
     assert mine.nodes == 0b111
-    mine.meet(1, 210.5)
+    mine.link_up(1, 210.5)
     assert mine.nodes == 0b011
     assert 2 not in mine.familiar_of
 
 
 def test_a_member_that_is_met_again_stays_as_long_again() -> None:
     mine = windowed()
-    mine.hear(2, Told(0b110, 0b010, {}), 150.0)
-    mine.part(1, 350.0)
+    mine.receive(2, CommunityState(0b110, 0b010, {}), 150.0)
+    mine.link_down(1, 350.0)
     assert mine.nodes == 0b111
-    mine.meet(1, 350.5)
+    mine.link_up(1, 350.5)
     assert mine.nodes == 0b011
 
 
 def test_who_is_met_too_briefly_does_not_join_when_the_contact_ends() -> None:
     mine = LocalCommunity(0, DetectionParameters(threshold=10.0))
-    mine.meet(1, 0.0)
-    assert not mine.part(1, 9.0)
+    mine.link_up(1, 0.0)
+    assert not mine.link_down(1, 9.0)
     assert (mine.nodes, mine.familiar) == (0b1, 0)
 
 
 def test_who_becomes_familiar_by_a_rounding_at_the_end_of_a_contact_joins() -> None:
     mine = LocalCommunity(0, DetectionParameters(threshold=0.3))
     for start in (0.0, 1.0):
-        mine.meet(1, start)
-        assert not mine.part(1, start + 0.1)
-    mine.meet(1, 2.0)
-    assert mine.part(1, 2.1 + 1e-12)
+        mine.link_up(1, start)
+        assert not mine.link_down(1, start + 0.1)
+    mine.link_up(1, 2.0)
+    assert mine.link_down(1, 2.1 + 1e-12)
     assert (mine.nodes, mine.familiar) == (0b11, 0b10)
 
 
 def test_what_is_told_is_made_anew_when_a_member_comes() -> None:
     mine = LocalCommunity(0, DetectionParameters(k=2, threshold=10.0))
-    mine.meet(1, 0.0)
-    mine.cross(1, 10.0)
-    before = mine.told()
-    assert mine.hear(2, Told(0b110, 0b010, {}), 11.0)
-    assert mine.told().community == 0b111 != before.community
-    assert mine.told().familiar_of == {2: 0b010}
+    mine.link_up(1, 0.0)
+    mine.reach_threshold(1, 10.0)
+    before = mine.state()
+    assert mine.receive(2, CommunityState(0b110, 0b010, {}), 11.0)
+    assert mine.state().community == 0b111 != before.community
+    assert mine.state().familiar_of == {2: 0b010}
 
 
 def test_a_member_that_says_the_same_again_is_no_news() -> None:
     mine = windowed()
-    assert not mine.hear(2, Told(0b110, 0b010, {}), 20.0)
-    assert mine.hear(2, Told(0b110, 0b011, {}), 30.0)
-    assert mine.told().familiar_of[2] == 0b011
-    assert not mine.hear(2, Told(0b110, 0b011, {}), 40.0)
+    assert not mine.receive(2, CommunityState(0b110, 0b010, {}), 20.0)
+    assert mine.receive(2, CommunityState(0b110, 0b011, {}), 30.0)
+    assert mine.state().familiar_of[2] == 0b011
+    assert not mine.receive(2, CommunityState(0b110, 0b011, {}), 40.0)
 
 
 def test_who_becomes_familiar_in_the_last_instant_of_a_contact_is_familiar() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hunet.protocols.carrier import Seen
 from hunet.systems.socio_aware_overlay.packets import Handed
-from hunet.systems.socio_aware_overlay.socio_aware_overlay import Place
+from hunet.systems.socio_aware_overlay.socio_aware_overlay import Membership
 from hunet.testing import Network
 
 
@@ -14,7 +14,7 @@ from hunet.testing import Network
 def test_an_errand_ends_when_a_broker_has_the_message_and_not_when_anybody_has(peer: int, left: bool) -> None:
     net = Network("socio-aware-overlay", 3)
     carrier, author, _ = net.nodes
-    carrier.protocol._move(Place(community=0b111, brokers=0b100), 0.0)
+    carrier.protocol._set_membership(Membership(community=0b111, brokers=0b100), 0.0)
     message = author.publish("x")
     carrier.receive(1, Handed(message.bit, (1,), "inject", 0, 0), 1.0)
     assert carrier.protocol.errands == message.bit

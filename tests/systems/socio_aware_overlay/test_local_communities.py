@@ -17,7 +17,7 @@ from hunet.model import Contacts, HunetError, NodeSet, from_mapping, members
 from hunet.systems.socio_aware_overlay.centrality import betweenness, brokers, closeness, closest, farthest, graph_of
 from hunet.systems.socio_aware_overlay.detection import agreed, best_matches, detect, jaccard
 from hunet.systems.socio_aware_overlay.familiar import FamiliarSet
-from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.local_community import CommunityState, DetectionParameters, LocalCommunity
 from tests.strategies import crowds
 
 CONTACTS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 30)), min_size=1, max_size=8)
@@ -33,13 +33,13 @@ def nodes(*numbers: int) -> NodeSet:
 
 def test_vector_5_promotion_fires_in_the_middle_of_a_contact() -> None:
     familiar = FamiliarSet(threshold=100)
-    assert familiar.meet(1, 0) == 100
-    assert not familiar.part(1, 60)
-    assert familiar.meet(1, 500) == 540
-    familiar.cross(1)
+    assert familiar.link_up(1, 0) == 100
+    assert not familiar.link_down(1, 60)
+    assert familiar.link_up(1, 500) == 540
+    familiar.add(1)
     assert familiar.nodes == nodes(1)
-    assert not familiar.part(1, 550)
-    assert familiar.meet(1, 600) is None
+    assert not familiar.link_down(1, 550)
+    assert familiar.link_up(1, 600) is None
 
 
 @given(CONTACTS, st.integers(1, 60), st.one_of(st.none(), st.integers(60, 100)))
@@ -54,18 +54,18 @@ def test_a_peer_becomes_familiar_exactly_when_the_threshold_is_reached(
         now += apart
         familiar.forget(now)
         assert bool(familiar.nodes) == (was and enough(seconds, now, threshold, window))
-        crossing = familiar.meet(0, now)
+        crossing = familiar.link_up(0, now)
         reached = [
             t for t in range(now, now + together + 1) if enough([*seconds, *range(now, t)], t, threshold, window)
         ]
         if crossing is not None and crossing <= now + together:
             assert reached[0] == crossing
-            familiar.cross(0)
+            familiar.add(0)
         elif crossing is not None:
             assert not reached
         seconds += range(now, now + together)
         now += together
-        assert not familiar.part(0, now)
+        assert not familiar.link_down(0, now)
         was = bool(familiar.nodes)
 
 
@@ -87,23 +87,23 @@ def community(algorithm: str, *members_: int, **rules: Any) -> LocalCommunity:
 @pytest.mark.parametrize(("threshold", "merged"), [(0.6, False), (0.4, True)])
 def test_vector_3_simple(threshold: float, merged: bool) -> None:
     mine = community("simple", A, B, C, admission=0.6, merging=threshold)
-    told = Told(nodes(PEER, A, B, E), nodes(A, B, C, D), {E: nodes(A)})
-    assert mine.hear(PEER, told, 0)
+    told = CommunityState(nodes(PEER, A, B, E), nodes(A, B, C, D), {E: nodes(A)})
+    assert mine.receive(PEER, told, 0)
     assert mine.nodes == (nodes(ZERO, A, B, C, PEER, E) if merged else nodes(ZERO, A, B, C, PEER))
     assert (E in mine.familiar_of) == merged
 
 
 def test_simple_refuses_on_the_threshold_and_without_familiars() -> None:
     mine = community("simple", A, B, C, admission=0.75)
-    assert not mine.hear(PEER, Told(nodes(PEER), nodes(A, B, C, D), {}), 0)  # 3/4 is not more than 0.75
-    assert not mine.hear(PEER, Told(nodes(PEER), 0, {}), 0)
+    assert not mine.receive(PEER, CommunityState(nodes(PEER), nodes(A, B, C, D), {}), 0)  # 3/4 is not more than 0.75
+    assert not mine.receive(PEER, CommunityState(nodes(PEER), 0, {}), 0)
     assert mine.nodes == nodes(ZERO, A, B, C)
 
 
 def test_vector_4_k_clique() -> None:
     mine = community("k-clique", A, B, C, k=3)
-    told = Told(nodes(PEER, J, E), nodes(A, B, C, D), {J: nodes(ZERO, X, Y), E: nodes(A, PEER)})
-    assert mine.hear(PEER, told, 0)
+    told = CommunityState(nodes(PEER, J, E), nodes(A, B, C, D), {J: nodes(ZERO, X, Y), E: nodes(A, PEER)})
+    assert mine.receive(PEER, told, 0)
     assert mine.nodes == nodes(ZERO, A, B, C, PEER, E)  # E is familiar with A and the new peer; J with one of us only
     assert mine.familiar_of == {PEER: nodes(A, B, C, D), E: nodes(A, PEER)}
 
@@ -111,18 +111,18 @@ def test_vector_4_k_clique() -> None:
 def test_the_conservative_variants_bring_nobody_along() -> None:
     for algorithm in ("simple", "k-clique"):
         mine = community(algorithm, A, B, C, aggressive=False, merging=0.0)
-        mine.hear(PEER, Told(nodes(PEER, A, B, E), nodes(A, B, C), {E: nodes(A, B)}), 0)
+        mine.receive(PEER, CommunityState(nodes(PEER, A, B, E), nodes(A, B, C), {E: nodes(A, B)}), 0)
         assert mine.nodes == nodes(ZERO, A, B, C, PEER)
 
 
 def test_only_what_both_know_of_a_familiar_set_is_united() -> None:
     mine = community("k-clique", A, B)
     mine.familiar_of = {A: nodes(B)}
-    assert mine.hear(C, Told(nodes(C, A, B), 0, {A: nodes(C), B: nodes(C)}), 0)
+    assert mine.receive(C, CommunityState(nodes(C, A, B), 0, {A: nodes(C), B: nodes(C)}), 0)
     assert mine.familiar_of == {A: nodes(B, C)}
-    before = mine.told()
-    assert not mine.hear(C, Told(nodes(C, A, B), 0, {A: nodes(C)}), 1)
-    assert mine.told() is before  # nothing new: the same words again
+    before = mine.state()
+    assert not mine.receive(C, CommunityState(nodes(C, A, B), 0, {A: nodes(C)}), 1)
+    assert mine.state() is before  # nothing new: the same words again
 
 
 def test_bad_rules_are_refused_in_one_line() -> None:
@@ -205,7 +205,7 @@ def test_the_cost_of_a_contact_follows_the_community_not_the_network() -> None:
         mine.familiar_of = dict.fromkeys(circle, nodes(0))
         # The peer brings news of every member, and one device that comes along with it.
         news = dict.fromkeys(circle, mine.nodes) | {network: nodes(0, 2)}
-        told = Told(nodes(1, network, *circle), mine.nodes, news)
+        told = CommunityState(nodes(1, network, *circle), mine.nodes, news)
         count = 0
 
         def watch(frame: Any, event: str, _: Any) -> Any:
@@ -216,7 +216,7 @@ def test_the_cost_of_a_contact_follows_the_community_not_the_network() -> None:
         before = sys.gettrace()
         sys.settrace(watch)
         try:
-            mine.hear(1, told, 0.0)
+            mine.receive(1, told, 0.0)
         finally:
             sys.settrace(before)
         assert mine.nodes >> network & 1
@@ -266,8 +266,8 @@ def under_its_rules(connectivity: Path, rules: DetectionParameters) -> tuple[lis
     since: dict[frozenset[int], float] = {}
     total: dict[frozenset[int], float] = {}
 
-    def told(node: int) -> Told:
-        return Told(devices[node].nodes, familiar[node], dict(enumerate(familiar)))
+    def told(node: int) -> CommunityState:
+        return CommunityState(devices[node].nodes, familiar[node], dict(enumerate(familiar)))
 
     for line in connectivity.read_text().splitlines():
         when, _, first, second, what = line.split()
@@ -281,7 +281,7 @@ def under_its_rules(connectivity: Path, rules: DetectionParameters) -> tuple[lis
         elif rules.algorithm == "k-clique":
             since[pair] = now
             for one, two in ends:
-                devices[one].hear(two, told(two), now)
+                devices[one].receive(two, told(two), now)
         else:  # both ends are judged before either merges
             since[pair] = now
             joining = [(one, two) for one, two in ends if not devices[one].nodes >> two & 1]
@@ -289,7 +289,7 @@ def under_its_rules(connectivity: Path, rules: DetectionParameters) -> tuple[lis
             for one, two in joining:
                 devices[one].nodes |= 1 << two
             for one, two in joining:
-                devices[one].bring_along(told(two), now)
+                devices[one].admit_community(told(two), now)
     return familiar, [device.nodes for device in devices]
 
 
@@ -382,10 +382,12 @@ def test_the_graph_of_a_community_grows_with_what_is_known() -> None:
         device = LocalCommunity(0, DetectionParameters(threshold=50.0, k=2, window=window))
         for turn in range(60):
             now, peer = turn * 20.0, rng.randrange(1, 8)
-            device.meet(peer, now)
+            device.link_up(peer, now)
             told = {node: rng.getrandbits(8) & ~(1 << node) for node in rng.sample(range(1, 8), 2)}
-            device.hear(peer, Told(rng.getrandbits(8) | 1 << peer, rng.getrandbits(8) & ~(1 << peer), told), now)
-            device.part(peer, now + rng.choice([5.0, 60.0]))
+            device.receive(
+                peer, CommunityState(rng.getrandbits(8) | 1 << peer, rng.getrandbits(8) & ~(1 << peer), told), now
+            )
+            device.link_down(peer, now + rng.choice([5.0, 60.0]))
             before = {node: near.bit_count() for node, near in device._graph.items()}
             more, graph = device.changes(), device.graph()
             assert graph == graph_of(device.nodes, {**device.familiar_of, 0: device.familiar})

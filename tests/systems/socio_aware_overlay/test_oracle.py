@@ -18,9 +18,9 @@ def familiar_sets(connectivity: Path, threshold: float) -> list[set[int]]:
         a, b = int(first), int(second)
         for one, two in ((a, b), (b, a)):
             if what == "up":
-                devices[one].meet(two, float(when))
+                devices[one].link_up(two, float(when))
             else:
-                devices[one].part(two, float(when))
+                devices[one].link_down(two, float(when))
     return [set(members(device.nodes)) for device in devices]
 
 

@@ -17,12 +17,11 @@ from hunet.model import Catalogue, ConfigurationError, NodeSet
 from hunet.protocols.codec import decode, encode
 from hunet.simulation import EventLog
 from hunet.simulation.event_log import _replay
-from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory, Entry
 from hunet.systems.socio_aware_overlay.detection import detect
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, freeze, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
-from hunet.systems.socio_aware_overlay.packets import BrokerNews, CommunityNews, Direct, Handed, SubscriptionNews
-from hunet.systems.socio_aware_overlay.socio_aware_overlay import OverlayParameters, Place, SocioAwareOverlay
+from hunet.systems.socio_aware_overlay.packets import Announcements, Direct, Handed, Subscriptions, Unchanged, Update
+from hunet.systems.socio_aware_overlay.socio_aware_overlay import Membership, OverlayParameters, SocioAwareOverlay
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
 from hunet.testing import Network, TestNode
 from tests.strategies import crowds, delivered
@@ -319,9 +318,9 @@ def test_online_a_loner_turns_to_the_first_broker_it_meets() -> None:
     net = online_trio(extra=1)
     *trio, loner = net.nodes
     loner.subscribe("news", at=300)
-    assert loner.protocol.place.brokers == 0
+    assert loner.protocol.membership.brokers == 0
     loner.meet(trio[1], at=310)
-    assert loner.protocol.place.brokers == nodes(0, 1, 2)
+    assert loner.protocol.membership.brokers == nodes(0, 1, 2)
     loner.meet(trio[1], at=320)  # now it knows to whom to tell its wishes
     net.advance(321)
     assert trio[2].protocol.subscriptions.subscribers("news") == nodes(3)
@@ -331,7 +330,7 @@ def test_online_a_loner_turns_to_the_first_broker_it_meets() -> None:
     assert len(loner.delivered) == 1
     alone = online_trio(extra=1, default_community=False)
     alone[3].meet(alone[1], at=310)
-    assert alone[3].protocol.place == Place(nodes(3))
+    assert alone[3].protocol.membership == Membership(nodes(3))
 
 
 # Online: communities, brokers, and their changes --------------------------------------------------------------------
@@ -351,7 +350,7 @@ def online_trio(extra: int = 0, **given: Any) -> Network:
 def test_devices_that_spend_time_together_become_a_community_of_brokers() -> None:
     net = online_trio()
     for device in net.nodes:
-        assert device.protocol.place == Place(nodes(0, 1, 2), nodes(0, 1, 2), 1)
+        assert device.protocol.membership == Membership(nodes(0, 1, 2), nodes(0, 1, 2), 1)
         assert device.protocol.directory.brokers == nodes(0, 1, 2)
     assert all(device.protocol.is_broker for device in net.nodes)
     single = online_trio(broker_group=False)
@@ -389,7 +388,7 @@ def test_a_new_broker_gets_the_subscription_list_of_the_old(link: str) -> None:
     net[1].meet(net[0], at=600)
     assert not net[1].protocol.is_broker
     assert net[0].protocol.subscriptions.subscribers("news") == nodes(2)
-    handed_on = [(a, b) for a, b, packet in net.sent if isinstance(packet, SubscriptionNews) and (a, b) == (1, 0)]
+    handed_on = [(a, b) for a, b, packet in net.sent if (a, b) == (1, 0) and getattr(packet, "subscriptions", ())]
     assert handed_on
     roles = [(node, role) for _, node, role in net.engine.record.roles]
     assert (1, "broker") in roles
@@ -475,49 +474,16 @@ def test_betweenness_and_familiar_hops_choose_other_brokers() -> None:
     assert chosen["closeness", "met"] == chosen["betweenness", "met"] == (1, 2)
 
 
-def test_a_directory_keeps_the_newest_of_a_community() -> None:
-    directory = BrokerDirectory()
-    old, new, other = (
-        Entry(nodes(0), nodes(0, 1, 2), 1.0),
-        Entry(nodes(1), nodes(1, 2), 5.0),
-        Entry(nodes(7), nodes(2, 7, 8), 0.0),
-    )
-    assert directory.update([old, other])
-    assert directory.update([new])  # mostly the same members
-    assert directory.entries() == (new, other)
-    assert not directory.update([old])  # hearsay does not bring it back
-    assert directory.brokers == nodes(1, 7)
-    assert directory.of_broker(7) == other
-    assert directory.of_broker(0) is None
-
-
 # Whole runs ---------------------------------------------------------------------------------------------------------
-
-
-def test_who_withdraws_leaves_all_older_entries_whichever_comes_first() -> None:
-    old, gone, again = (
-        Entry(nodes(1, 2), nodes(1, 2, 3), 10.0),
-        Entry(nodes(1), 0, 20.0),
-        Entry(nodes(1), nodes(1), 30.0),
-    )
-    for order in ((old, gone), (gone, old)):
-        directory = BrokerDirectory()
-        for entry in order:
-            directory.update([entry])
-        assert directory.brokers == nodes(2)
-        assert directory.of_broker(1) is None
-        assert directory.update([again])
-        assert directory.brokers == nodes(1, 2)
-        assert not directory.update([Entry(nodes(1), 0, 25.0)])
 
 
 def test_who_is_listed_and_is_no_broker_withdraws_and_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """0 is told that it is a broker, and is none; what it is sent goes to the brokers of its community."""
     net = Network("socio-aware-overlay", 4, broker_link="direct")
     device, news = net[0].protocol, net[3].publish("news", at=0)
-    device.receive_out_of_band(3, BrokerNews(((nodes(0, 3), nodes(0, 3), 1.0),)), 5.0)
+    device.receive_out_of_band(3, Announcements(((0, True, 1), (3, True, 1))), 5.0)
     assert device.directory.brokers == nodes(3)
-    device.place = Place(nodes(0, 1), nodes(1))
+    device.membership = Membership(nodes(0, 1), nodes(1))
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(device, "_send_out_of_band", lambda to, packet: sent.append((to, packet.messages)))
     device.receive_out_of_band(3, Direct(news.bit, (0,), nodes(0, 3)), 6.0)
@@ -560,9 +526,11 @@ def test_lost_packets_are_tried_again_in_the_next_contact() -> None:
     work = make_workload(crowd, 3, kind="overlay", messages=30, subscriptions=30, threshold=300.0)
     given_: dict[str, Any] = {"mode": "frozen", "threshold": 300}
     sure = run(crowd, work, "socio-aware-overlay", **given_).summary
-    lossy = run(crowd, work, "socio-aware-overlay", links=Links(loss=0.5), seed=2, **given_).summary
-    assert lossy["lost"] > 0
-    assert lossy["delivered"] == sure["delivered"]
+    lossy = [run(crowd, work, "socio-aware-overlay", links=Links(loss=0.5), seed=seed, **given_) for seed in range(6)]
+    assert all(result.summary["lost"] > 0 for result in lossy)
+    # The last publications have too few contacts left for all of that.
+    assert min(result.summary["delivered"] for result in lossy) >= 0.9 * sure["delivered"]
+    assert max(result.summary["delivered"] for result in lossy) == sure["delivered"]
 
 
 @given(crowds(ttl=True), st.sampled_from(["online", "frozen"]), st.sampled_from(["direct", "unicast"]))
@@ -638,25 +606,28 @@ def test_packets_travel_as_plain_data_with_names() -> None:
     names = ["ann", "bob", "eve"]
     numbers = {name: i for i, name in enumerate(names)}
     packets = [
-        CommunityNews(nodes(0, 1), nodes(1), {1: nodes(0, 2)}),
-        SubscriptionNews(((2, "news", True, 3.0),)),
-        BrokerNews(((nodes(0), nodes(0, 1), 3.0),)),
+        Update(1, True, nodes(0, 1), nodes(1), {1: nodes(0, 2)}, {1: 5}, ((0, True, 9),), ((2, "news", True, 3.0),)),
+        Subscriptions(((2, "news", True, 3.0),)),
+        Announcements(((0, False, 3),)),
+        Unchanged(7),
         Handed(bit, (1,), "flood", nodes(1, 2), 1),
         Direct(bit, (1,), nodes(0)),
     ]
     plain = [encode(packet, messages, names) for packet in packets]
     assert plain[0] == {
-        "kind": "socio-aware-overlay.CommunityNews",
+        "kind": "socio-aware-overlay.Update",
         "community": ["bob", "ann"],
         "familiar": ["bob"],
         "familiar_of": {"bob": ["eve", "ann"]},
-        "judged": {},
-        "number": 0,
-        "everything": True,
+        "versions": {"bob": 5},
+        "announcements": [["ann", True, 9]],
+        "subscriptions": [["eve", "news", True, 3.0]],
+        "number": 1,
+        "full": True,
     }
-    assert plain[1]["records"] == [["eve", "news", True, 3.0]]
+    assert plain[1]["subscriptions"] == [["eve", "news", True, 3.0]]
     assert [decode(each, messages, numbers) for each in plain] == packets
     # Another driver numbers devices differently: names keep the meaning.
-    assert decode(plain[0], messages, {"eve": 0, "ann": 1, "bob": 2}) == CommunityNews(
-        nodes(1, 2), nodes(2), {2: nodes(0, 1)}
+    assert decode(plain[0], messages, {"eve": 0, "ann": 1, "bob": 2}) == Update(
+        1, True, nodes(1, 2), nodes(2), {2: nodes(0, 1)}, {2: 5}, ((1, True, 9),), ((0, "news", True, 3.0),)
     )

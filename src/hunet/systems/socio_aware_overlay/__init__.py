@@ -27,8 +27,10 @@ Where we depart from the paper, and why
 - Who publishes waits for a contact even if it is a broker itself: otherwise the paper's latencies of days could not
   come about. Then it serves its own community, and the others' brokers if the device that it met will not.
 - Direct transmissions count no hops: with them the paper's 1.3 hops would not be possible.
-- A community goes by its smallest broker. The paper's separate list of centralities would say the same as the
-  list of brokers with timestamps, and is not kept beside it.
+- Communities have no names, and each device announces its own role (``broker_directory``): the paper's list of
+  centralities with timestamps would be the same as the list of brokers, and is not kept beside it.
+- A device that has been silent for long is taken for gone, and the next ones are brokers (``patience``): the paper
+  leaves expiry open.
 - Frozen, the hops of a closeness are between devices that met at all. Familiar sets would be the other choice,
   but then few members are brokers and some are three hops from others; all of the paper's are one hop from everybody
   and nearly everybody is a broker (section 5.2), which is so if meeting is enough. Online, devices use what they know.
@@ -85,6 +87,6 @@ def settings(scales: Scales) -> list[Setting]:
         threshold = rounded(scales.span / share) if share else None
         chosen = {"broker_link": "unicast", "unicast": carrier} | ({"threshold": threshold} if threshold else {})
         purpose: Purpose = "quick" if (share, carrier) == (0, "epidemic") else "advise"
-        said = f"threshold {threshold:g} s, " if threshold else ""
-        found.append(Setting(f"socio-aware-overlay, {said}{carrier}", "socio-aware-overlay", chosen, purpose))
+        label = f"threshold {threshold:g} s, " if threshold else ""
+        found.append(Setting(f"socio-aware-overlay, {label}{carrier}", "socio-aware-overlay", chosen, purpose))
     return found

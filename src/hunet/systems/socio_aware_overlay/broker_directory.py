@@ -1,155 +1,122 @@
-"""A broker directory: which communities there are, and who their brokers are, as far as word has come.
+"""A broker directory: which devices are brokers, and which of all devices are still there, as far as is known.
 
-Communities have no names in the paper, yet every broker is to keep "the list of brokers in the other communities"
-(Socio-Aware Overlay, section 5.2). Here a community goes by the smallest number among its brokers, and an entry makes
-way for a newer one of the same name or of a community that is mostly the same (*mostly*
-is a Jaccard index of at least one half, since communities next to each other share members).
+Every broker is to keep "the list of brokers in the other communities" (Socio-Aware Overlay, section 5.2), and the paper
+leaves "expiration of membership, membership refresh, or change of roles" open. Here each device announces its own role,
+when that changes and at intervals, and of two announcements of a device the later one counts. So a broker withdraws as
+it was listed, and two directories with the same announcements are the same, in whatever order they came.
 
-A device that is no longer a broker, or never was one in its own view, withdraws: an entry without members, which takes
-it out of all older entries and travels as they do. The next entry that names it as a broker ends the withdrawal.
+A device is taken for *gone* when it has been silent for longer than a share (``patience``) of the time for which it has
+announced itself, and for longer than an hour: a night among days is no silence, a night after one morning is. It
+announces itself twice as often. If it comes back, its next announcement lists it again.
 """
 
 from __future__ import annotations
 
-from math import inf, nextafter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from math import inf
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Node, NodeSet
 from hunet.systems.socio_aware_overlay.changes import Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
+Announcement = tuple[Node, bool, int]
+"""A device, whether it is a broker, and when it said so (s); each announcement of a device is later than the last."""
 
-class Entry(NamedTuple):
-    """A community: its brokers, its members, and since when it is so."""
-
-    brokers: NodeSet
-    members: NodeSet
-    time: float
-
-    @property
-    def handle(self) -> Node:
-        """The community's name: the smallest of its brokers."""
-        return (self.brokers & -self.brokers).bit_length() - 1
+_LEAST = 3600.0
+"""Nobody is taken for gone before (s)."""
 
 
 class BrokerDirectory:
-    """The communities that a device knows of.
+    """What a device knows of the roles of all.
 
-    >>> directory = BrokerDirectory()
-    >>> directory.update([Entry(0b0001, 0b0111, 10.0), Entry(0b1000, 0b111000, 10.0)])
-    True
-    >>> directory.update([Entry(0b0010, 0b0111, 20.0)])  # the first community has another broker
-    True
-    >>> bin(directory.brokers)
-    '0b1010'
+    >>> directory = BrokerDirectory(patience=0.5)
+    >>> directory.update([(0, True, 10), (3, True, 10)]), directory.update([(0, False, 5)])
+    (True, False)
+    >>> directory.update([(0, False, 20)]), bin(directory.brokers)
+    (True, '0b1000')
+    >>> directory.expire(now=3000), directory.expire(now=4000), bin(directory.gone), directory.brokers
+    (False, True, '0b1001', 0)
     """
 
     saved: ClassVar[dict[str, Any]] = {
-        "_entries": dict[Node, Entry],
-        "_judged": set[tuple[NodeSet, NodeSet, float]],
+        "_last": dict[Node, Announcement],
+        "_first": dict[Node, int],
+        "_listed": NodeSet,
+        "gone": NodeSet,
         "brokers": NodeSet,
     }
 
-    def __init__(self) -> None:
-        self._entries: dict[Node, Entry] = {}
-        self._judged: set[tuple[NodeSet, NodeSet, float]] = set()
-        """Every entry ever heard: one that has been replaced does not come back by hearsay."""
-        self.changes = Changes[Node]()
-        """Of entries, by their names."""
-        self._all: tuple[Entry, ...] | None = None
+    def __init__(self, patience: float | None = None) -> None:
         self.brokers: NodeSet = 0
-        """All brokers of all communities."""
+        """The brokers that are not gone."""
+        self.gone: NodeSet = 0
+        self.changes = Changes[Node]()
+        self._patience = patience
+        self._last: dict[Node, Announcement] = {}
+        self._first: dict[Node, int] = {}
+        """When the first announcement of each was made that this device has heard of."""
+        self._listed: NodeSet = 0
+        self._due = inf
+        """Nobody is to be taken for gone before, and perhaps not then."""
 
-    def update(self, entries: Sequence[tuple[NodeSet, NodeSet, float]]) -> bool:
-        """Take in entries; whether any was news."""
-        news = False
-        if self._judged.issuperset(entries):  # mostly all of them
-            return news
-        for given in entries:
-            if given in self._judged:
+    def update(self, announcements: Iterable[Announcement]) -> bool:
+        """Merge announcements; whether the brokers, or those who are gone, are others now."""
+        last, brokers, gone = self._last, self.brokers, self.gone
+        for announcement in announcements:
+            node, broker, time = announcement
+            known = last.get(node)
+            if known is None:
+                self._first[node] = time
+            elif time <= known[2]:
                 continue
-            self._judged.add(given)
-            entry = self._without_retired(Entry(*given))
-            if entry.members == 0:
-                news |= self._retire(entry)
-                continue
-            handle, many = entry.handle, entry.members.bit_count()
-            rivals = [
-                known
-                for name, known in self._entries.items()
-                if name == handle
-                or (_overlap(entry.members, many, known.members) if known.members else known.brokers & entry.brokers)
-            ]
-            if entry.brokers and all((entry.time, entry) > (rival.time, rival) for rival in rivals):
-                for rival in rivals:
-                    del self._entries[rival.handle]
-                self._entries[handle] = entry
-                self.changes.note(handle)
-                news = True
-        if news:
-            self._all = None
-            self.brokers = 0
-            for entry in self._entries.values():
-                if entry.members:
-                    self.brokers |= entry.brokers
-        return news
+            last[node] = announcement
+            self.changes.add(node)
+            bit = 1 << node
+            self._listed = self._listed | bit if broker else self._listed & ~bit
+            self.gone &= ~bit
+            self._due = min(self._due, time + _LEAST)
+        self.brokers = self._listed & ~self.gone
+        return self.brokers != brokers or self.gone != gone
 
-    def _without_retired(self, entry: Entry) -> Entry:
-        """An entry without those who have withdrawn since."""
-        gone = 0
-        for known in self._entries.values():
-            if not known.members and known.time >= entry.time and entry.members:
-                gone |= known.brokers
-        return entry._replace(brokers=entry.brokers & ~gone)
+    def announce(self, node: Node, broker: bool, now: float) -> Announcement:
+        """A device's own announcement, later than all that it has made."""
+        known = self._last.get(node)
+        found = (node, broker, max(int(now), 0 if known is None else known[2] + 1))
+        self.update([found])
+        return found
 
-    def _retire(self, withdrawal: Entry) -> bool:
-        """Take a device out of all entries that are not newer than its withdrawal; whether that was news."""
-        newer = [known for known in self._entries.values() if known.time > withdrawal.time]
-        if any(known.brokers & withdrawal.brokers for known in newer):
+    def is_due(self, node: Node, now: float) -> bool:
+        """Whether a device should announce itself again."""
+        known = self._last.get(node)
+        if known is None:
+            return True
+        return self._patience is not None and now - known[2] >= self._silence(node) / 2
+
+    def expire(self, now: float) -> bool:
+        """Find out who is gone by now; whether anybody is who was not."""
+        if self._patience is None or now <= self._due:
             return False
-        listing = [known for known in self._entries.values() if known.brokers & withdrawal.brokers]
-        for known in listing:
-            del self._entries[known.handle]
-        for known in listing:
-            left = known._replace(brokers=known.brokers & ~withdrawal.brokers)
-            if not left.members or not left.brokers:
-                continue
-            rival = self._entries.get(left.handle)  # its name is now that of its next broker
-            if rival is None or (left.time, left) > (rival.time, rival):
-                self._entries[left.handle] = left
-                self.changes.note(left.handle)
-        self._entries[withdrawal.handle] = withdrawal
-        self.changes.note(withdrawal.handle)
-        return True
+        before, self._due = self.gone, inf
+        for node, (_, _, time) in self._last.items():
+            due = time + self._silence(node)
+            if due < now:
+                self.gone |= 1 << node
+            else:
+                self._due = min(self._due, due)
+        self.brokers = self._listed & ~self.gone
+        return self.gone != before
 
-    def after_withdrawal(self, node: Node, now: float) -> float:
-        """The time of an entry that names a device again: now, or an instant later if it has just withdrawn."""
-        known = self._entries.get(node)
-        if known is None or known.members or known.time < now:
-            return now
-        return nextafter(known.time, inf)
+    def _silence(self, node: Node) -> float:
+        """How long a device may be silent, where there is a patience."""
+        return max(_LEAST, (self._patience or 0.0) * (self._last[node][2] - self._first[node]))
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Everything that is known, in a fixed order."""
-        if self._all is None:
-            self._all = tuple([self._entries[handle] for handle in sorted(self._entries)])
-        return self._all
+    def changed_since(self, count: int) -> tuple[Announcement, ...]:
+        """The announcements after so many changes, or all (-1), in a fixed order."""
+        last = self._last
+        return tuple([last[node] for node in sorted(last if count < 0 else self.changes.since(count))])
 
-    def news(self, told: int | None) -> tuple[Entry, ...]:
-        """What has changed since somebody was told, or all that is known (None), in a fixed order."""
-        if told is None:
-            return self.entries()
-        changed = self.changes.since(told)
-        return tuple([self._entries[handle] for handle in sorted(changed) if handle in self._entries])
-
-    def of_broker(self, node: Node) -> Entry | None:
-        """The community of which a device is a broker."""
-        return next((entry for entry in self.entries() if entry.members and entry.brokers >> node & 1), None)
-
-
-def _overlap(members: NodeSet, many: int, others: NodeSet) -> bool:
-    """Whether the Jaccard index of two sets, the first of so many nodes, is at least one half."""
-    common = (members & others).bit_count()
-    return 3 * common >= many + others.bit_count()
+    def restored(self) -> None:
+        """After a restart: see at the next opportunity who is gone."""
+        self._due = -inf

@@ -29,7 +29,7 @@ from hunet.model import MessageSet, Node, NodeSet, Parameters, doc, members, wit
 from hunet.protocols.byte_streams import KIND_BYTES
 from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.protocols.router import DestinationRouter, RouterParameters
-from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.local_community import CommunityState, DetectionParameters, LocalCommunity
 from hunet.systems.socio_aware_overlay.packets import community_size
 
 if TYPE_CHECKING:
@@ -151,27 +151,27 @@ class BubbleRap(DestinationRouter):
         )
 
     def encounter(self, peer: Node, now: float) -> None:
-        reached = self.view.meet(peer, now)
+        reached = self.view.link_up(peer, now)
         if reached is not None:
             self.driver.set_timer(f"familiar {peer}", reached)
         self.popularity.meet(peer, now)
 
     def ways(self, now: float) -> tuple[Control, ...]:
         mine = self.standing(now)
-        return (Ranks(mine.in_network, mine.in_community, *self.view.told()[:3]),)
+        return (Ranks(mine.in_network, mine.in_community, *self.view.state()[:3]),)
 
     def timer(self, tag: str, now: float) -> None:
-        self.view.cross(int(tag.removeprefix("familiar ")), now)
+        self.view.reach_threshold(int(tag.removeprefix("familiar ")), now)
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
         self.driver.cancel_timer(f"familiar {peer}")
-        self.view.part(peer, now)
+        self.view.link_down(peer, now)
         self.standings.pop(peer, None)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Ranks):
-            self.view.hear(peer, Told(packet.community, packet.familiar, packet.familiar_of), now)
+            self.view.receive(peer, CommunityState(packet.community, packet.familiar, packet.familiar_of), now)
             self.standings[peer] = PeerRanks(packet.in_network, packet.in_community, packet.community)
         else:
             super().receive(peer, packet, now)

@@ -1,4 +1,4 @@
-"""What has changed since somebody was told, so that it is told once."""
+"""What has changed since a peer was last sent it, so that it is sent once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Changes(Generic[Key]):
 
     >>> changes = Changes[str]()
     >>> for name in ("ann", "bob", "ann"):
-    ...     changes.note(name)
+    ...     changes.add(name)
     >>> changes.count, changes.since(0), changes.since(2)
     (3, ['ann', 'bob'], ['ann'])
     """
@@ -22,7 +22,7 @@ class Changes(Generic[Key]):
         """How many changes there have been."""
         self._last: dict[Key, int] = {}
 
-    def note(self, key: Key) -> None:
+    def add(self, key: Key) -> None:
         """It has changed."""
         self.count += 1
         self._last.pop(key, None)

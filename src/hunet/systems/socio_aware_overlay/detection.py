@@ -38,10 +38,10 @@ def detect(contacts: Contacts, rules: DetectionParameters, until: float | None =
         while agenda and agenda[0][0] < now:
             time, kind, a, b, last = heappop(agenda)
             if kind == 2:
-                devices[a].part(b, time)
-                devices[b].part(a, time)
-            elif not devices[a].cross(b, time):
-                reach(devices[a].crossing(b), a, b, last)
+                devices[a].link_down(b, time)
+                devices[b].link_down(a, time)
+            elif not devices[a].reach_threshold(b, time):
+                reach(devices[a].threshold_time(b), a, b, last)
 
     for start, a, b, end in zip(*columns, strict=True):
         if until is not None and start > until:
@@ -50,11 +50,11 @@ def detect(contacts: Contacts, rules: DetectionParameters, until: float | None =
             advance(start)
         one, two = devices[a], devices[b]
         last = end if until is None else min(end, until)
-        reach(one.meet(b, start), a, b, last)
-        reach(two.meet(a, start), b, a, last)
-        (all_told, told), (all_answered, answer) = one.tell(b), two.tell(a)
-        two.hear(a, told, start, all_told)
-        one.hear(b, answer, start, all_answered)
+        reach(one.link_up(b, start), a, b, last)
+        reach(two.link_up(a, start), b, a, last)
+        (full, update), (answer_full, answer) = one.changes_for(b), two.changes_for(a)
+        two.receive(a, update, start, full)
+        one.receive(b, answer, start, answer_full)
         heappush(agenda, (last, 2, a, b, last))
     advance(float("inf"))
     return devices

@@ -4,14 +4,14 @@ P. Hui, E. Yoneki, S. Y. Chan and J. Crowcroft, "Distributed Community Detection
 2007, as the Socio-Aware Overlay uses it (section 4.2 of its paper). A device adds up the time of its contacts with
 each other device; once the sum reaches a threshold T_th, the other is *familiar*, also in the middle of a contact.
 
-Nobody polls a clock for that: :meth:`FamiliarSet.meet` says when the threshold will be reached if the contact lasts
+Nobody polls a clock for that: :meth:`FamiliarSet.link_up` says when the threshold will be reached if the contact lasts
 that long, and the owner sets a timer.
 
 Without a threshold it is *derived* from the contacts so far: the time that a moment of company belongs to, on average
 over all moments, which is Σ d² / Σ d over the times d spent with each other device. So half a dozen colleagues among
 hundreds of strangers are familiar, whether a trace lasts a day or a year, and in a crowd in which all are alike about
 half of it is. It rises with the sums, by at least a quarter each time; then who is below is not familiar any more, and
-what others know of the set is out of date: :attr:`FamiliarSet.judged` says since when it is so.
+what others know of the set is out of date: :attr:`FamiliarSet.version` says since when it is so.
 
 With a *window* only the last so many seconds count (section 4.4). While two are in contact their time within the window
 never falls: what leaves it at one end was a contact, and so is what comes in at the other. So there still is one
@@ -34,11 +34,11 @@ class FamiliarSet:
     """The familiar set of one device (the paper's F).
 
     >>> familiar = FamiliarSet(threshold=100)
-    >>> familiar.meet(7, now=0), familiar.part(7, now=60)
+    >>> familiar.link_up(7, now=0), familiar.link_down(7, now=60)
     (100.0, False)
-    >>> familiar.meet(7, now=1000)  # 60 s are behind them: 40 s to go
+    >>> familiar.link_up(7, now=1000)  # 60 s are behind them: 40 s to go
     1040.0
-    >>> familiar.cross(7)
+    >>> familiar.add(7)
     >>> familiar.nodes == 1 << 7
     True
     """
@@ -52,7 +52,7 @@ class FamiliarSet:
 
     def __init__(self, threshold: float | None, window: float | None = None) -> None:
         self.nodes: NodeSet = 0
-        self.judged = 0
+        self.version = 0
         """When the derived threshold rose last (s); 0 with a given one."""
         self._window = window
         self._derived = threshold is None
@@ -66,33 +66,33 @@ class FamiliarSet:
         self._contacts: dict[Node, deque[tuple[float, float]]] = {}
         """Contacts that reach into the window; where there is one."""
 
-    def meet(self, peer: Node, now: float) -> float | None:
+    def link_up(self, peer: Node, now: float) -> float | None:
         """A contact begins: when the peer becomes familiar if it lasts; None if it is familiar already."""
         self._since[peer] = now
         if self.nodes >> peer & 1:
             return None
         if self._window is None:
-            return self.crossing(peer)
-        return self._crossing_in_window(peer, now)
+            return self.threshold_time(peer)
+        return self._threshold_time_in_window(peer, now)
 
-    def crossing(self, peer: Node) -> float | None:
+    def threshold_time(self, peer: Node) -> float | None:
         """When a peer in contact becomes familiar if it stays; None if nobody knows yet. Without a window."""
         at = self._since[peer] + max(0.0, self._level - self._total.get(peer, 0.0))
         return at if at < inf else None
 
-    def cross(self, peer: Node) -> None:
-        """The instant that :meth:`meet` gave has come, and the contact is still open."""
+    def add(self, peer: Node) -> None:
+        """The instant that :meth:`link_up` gave has come, and the contact is still open."""
         self.nodes |= 1 << peer
         if not self._derived:
             self._total.pop(peer, None)
 
-    def part(self, peer: Node, now: float) -> bool:
+    def link_down(self, peer: Node, now: float) -> bool:
         """The contact ends: whether the peer has become familiar by it, which the timer may miss by a rounding."""
         since = self._since.pop(peer)
         if self._window is not None:
             self._contacts.setdefault(peer, deque()).append((since, now))
         if self._derived:
-            return self._judge(peer, since, now)
+            return self._derive(peer, since, now)
         if self.nodes >> peer & 1:
             return False
         if self._window is None:
@@ -101,7 +101,7 @@ class FamiliarSet:
             together = self._in_window(peer, now)
         if together < self._level:
             return False
-        self.cross(peer)
+        self.add(peer)
         return True
 
     def restored(self) -> None:
@@ -110,7 +110,7 @@ class FamiliarSet:
             self._sums = (sum(self._total.values()), sum(time**2 for time in self._total.values()))
             self._level = self._sums[1] / self._sums[0] if self._sums[0] else inf
 
-    def _judge(self, peer: Node, since: float, now: float) -> bool:
+    def _derive(self, peer: Node, since: float, now: float) -> bool:
         """A contact has ended: what is familiar by a derived threshold; whether the set has changed."""
         before, apart = self.nodes, self._total.get(peer, 0.0)
         together = self._total[peer] = apart + now - since
@@ -118,7 +118,7 @@ class FamiliarSet:
         company, squares = self._sums
         level = squares / company if company else inf
         if self._level == inf or level >= _RISE * self._level:
-            self._level, self.judged = level, int(now)
+            self._level, self.version = level, int(now)
             self.nodes = 0
             for other, time in self._total.items():
                 open_since = self._since.get(other)
@@ -151,7 +151,7 @@ class FamiliarSet:
             together += now - max(self._since[peer], edge)
         return together
 
-    def _crossing_in_window(self, peer: Node, now: float) -> float:
+    def _threshold_time_in_window(self, peer: Node, now: float) -> float:
         assert self._window is not None
         missing = self._level - self._in_window(peer, now)
         edge = now - self._window

@@ -27,24 +27,31 @@ from hunet.protocols.carrier import Carrier, Seen
 from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.socio_aware_overlay.broker_directory import BrokerDirectory
 from hunet.systems.socio_aware_overlay.centrality import Centrality, brokers, closest, farthest
+from hunet.systems.socio_aware_overlay.exchange import PeerExchange
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, Hop, freeze, thawed, with_loners
-from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity, Told
+from hunet.systems.socio_aware_overlay.local_community import (
+    NO_CHANGE,
+    CommunityState,
+    DetectionParameters,
+    LocalCommunity,
+)
 from hunet.systems.socio_aware_overlay.packets import (
-    BrokerNews,
-    CommunityNews,
+    Announcements,
     Direct,
     Handed,
     Purpose,
-    SubscriptionNews,
-    TellAll,
+    Resend,
+    Subscriptions,
+    Unchanged,
+    Update,
 )
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
-from hunet.systems.socio_aware_overlay.telling import Telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
+    from hunet.systems.socio_aware_overlay.broker_directory import Announcement
     from hunet.systems.socio_aware_overlay.subscription_list import Record
 
 
@@ -77,6 +84,17 @@ class OverlayParameters(DetectionParameters, frozen=True):
     default_community: Annotated[
         bool, doc("whether devices without a community use the default one", source="section 5.2, step 7")
     ] = True
+    patience: (
+        Annotated[
+            float,
+            doc(
+                "a device that is silent for longer than this share of the time for which it is known, and than an "
+                "hour, is taken for gone, and others become brokers; none: never",
+                gt=0,
+            ),
+        ]
+        | None
+    ) = 0.5
     buffer: Annotated[int, doc("messages that a device can hold; none is unlimited", unit="messages")] | None = None
     max_hops: Annotated[int, doc("a copy that has come this far is not stored; none is no limit", ge=1)] | None = None
     evict: Annotated[Eviction, doc("which message goes when the buffer is full")] = "oldest"
@@ -89,7 +107,10 @@ class OverlayParameters(DetectionParameters, frozen=True):
     ) = None
 
 
-class Place(NamedTuple):
+_NOTHING = Update()
+
+
+class Membership(NamedTuple):
     """Where a device stands in the overlay."""
 
     community: NodeSet = 0
@@ -105,8 +126,9 @@ class SocioAwareOverlay(Carrier):
     Parameters: ClassVar[type[Parameters]] = OverlayParameters
     tells_interests: ClassVar[bool] = False
 
+    saved_version: ClassVar[int] = 2
     saved: ClassVar[dict[str, Any]] = {
-        "place": Place,
+        "membership": Membership,
         "view": LocalCommunity,
         "directory": BrokerDirectory,
         "subscriptions": SubscriptionList,
@@ -161,9 +183,9 @@ class SocioAwareOverlay(Carrier):
             raise ConfigurationError("mode frozen needs communities: give them, or simulate on a trace to find them")
         if isinstance(parameters.communities, str):
             raise ConfigurationError("a folder of communities is for simulations: give the communities themselves")
-        self.place = Place(1 << node)
+        self.membership = Membership(1 << node)
         self.view = LocalCommunity(node, parameters)
-        self.directory = BrokerDirectory()
+        self.directory = BrokerDirectory(parameters.patience if parameters.mode == "online" else None)
         self.subscriptions = SubscriptionList()
         """Of a broker, the subscription list; of others, what is on its way there."""
         self.outbox: MessageSet = 0
@@ -176,28 +198,37 @@ class SocioAwareOverlay(Carrier):
         """Publications to be spread, by who may get them, and how many more times they may be passed on."""
         self._reach: NodeSet = 0
         """Who may get any of them."""
-        self._floods_to: dict[Node, MessageSet] | None = None
-        """By who may get them; made when it is needed."""
+        self._flood_log: list[tuple[NodeSet, MessageSet]] = []
+        """The same in the order in which it came."""
+        self._floods_to: dict[Node, tuple[int, MessageSet]] = {}
+        """Of a peer: how far the log has been read for it, and what it may get by then."""
         self._online = parameters.mode == "online"
         self._direct = parameters.broker_link != "unicast"
-        self._seen = self.place
-        """The place that followed from the community as it was last looked at."""
+        self._found = self.membership
+        """The membership that followed from the community as it was last looked at."""
         self._degree = 0
-        """That place is the same as long as all nodes that get more neighbours have fewer than this."""
-        self._telling = Telling()
-        """What each peer has been told, and what has come of what it tells."""
+        """That membership is the same as long as all nodes that get more neighbours have fewer than this."""
+        self._gone: NodeSet = 0
+        """Members of the community that were gone when its brokers were found."""
+        self._was_listed = False
+        self._exchanges: dict[Node, PeerExchange] = {}
+        """What each peer has been sent, and what has come of what it sends."""
         self._unheeded: dict[Node, tuple[NodeSet, tuple[Record, ...]]] = {}
         """Of each peer: whose subscriptions concerned this device, and the records that did not."""
 
     @property
     def is_broker(self) -> bool:
         """Whether this device is a broker of its community."""
-        return bool(self.place.brokers >> self.node & 1)
+        return bool(self.membership.brokers >> self.node & 1)
 
     @property
     def knows_no_broker(self) -> bool:
         """Whether step 7 has no default community to offer: then a device serves those that it meets itself."""
-        return self._online and self.parameters.default_community and not (self.place.brokers or self.directory.brokers)
+        return (
+            self._online
+            and self.parameters.default_community
+            and not (self.membership.brokers or self.directory.brokers)
+        )
 
     # Events: contacts -----------------------------------------------------------------------------------------------
 
@@ -205,80 +236,97 @@ class SocioAwareOverlay(Carrier):
         self.driver.role("user")
         for known in self.parameters.communities or ():
             members_, brokers_ = _as_set(known.members), _as_set(known.brokers)
-            self.directory.update([(brokers_, members_, now)])
+            self.directory.update([(broker, True, int(now)) for broker in known.brokers])
             if self.node in known.members or self.node in known.guests:
-                self._move(Place(members_ | _as_set(known.guests), brokers_, known.depth), now)
+                self._set_membership(Membership(members_ | _as_set(known.guests), brokers_, known.depth), now)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         if self._online:
-            reached = self.view.meet(peer, now)
+            reached = self.view.link_up(peer, now)
             if reached is not None:
                 self.driver.set_timer(f"familiar {peer}", reached)
-            if self.view.nodes != self.place.community:  # a window has moved on
-                self._look_around(now)
-        return (*self._news(peer, now), *super().link_up(peer, now))
+            if self.directory.is_due(self.node, now):
+                self._announce(now)
+            expired = self.directory.expire(now)
+            if expired or self.view.nodes != self.membership.community:  # or a window has moved on
+                self._update_brokers(now)
+        return (self._update_for(peer, now), *super().link_up(peer, now))
 
     def link_down(self, peer: Node, now: float) -> None:
         super().link_down(peer, now)
-        self._telling.part(peer)
+        self._exchange(peer).link_down()
         if self._online:
             self.driver.cancel_timer(f"familiar {peer}")
-            if self.view.part(peer, now):
-                self._look_around(now)
+            if self.view.link_down(peer, now):
+                self._update_brokers(now)
 
     def timer(self, tag: str, now: float) -> None:
         peer = int(tag.removeprefix("familiar "))
-        if self.view.cross(peer, now):
-            self._look_around(now)
+        if self.view.reach_threshold(peer, now):
+            self._update_brokers(now)
             return
-        later = self.view.crossing(peer)
+        later = self.view.threshold_time(peer)
         if later is not None:
             self.driver.set_timer(tag, later)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, (CommunityNews, BrokerNews, SubscriptionNews)):
-            self._hear(peer, packet, now)
-        elif isinstance(packet, TellAll):
-            if self._telling.tells_all(peer):
-                for news in self._news(peer, now):
-                    self.driver.send(peer, news)
+        if isinstance(packet, (Update, Unchanged, Subscriptions)):
+            self._receive_update(peer, packet, now)
+        elif isinstance(packet, Resend):
+            if self._exchange(peer).may_answer():
+                self.driver.send(peer, self._update_for(peer, now))
         else:
-            if self._online and isinstance(packet, Seen):
+            if self._online and isinstance(packet, Seen) and not self.membership.brokers:
                 self._find_default(peer, now)
             super().receive(peer, packet, now)
-            if isinstance(packet, Seen) and self.place.brokers >> peer & 1:  # others were quicker
+            if isinstance(packet, Seen) and self.membership.brokers >> peer & 1:  # others were quicker
                 done = self.errands & packet.messages
                 self.errands ^= done
                 self._drop(done)
 
-    def _hear(self, peer: Node, news: CommunityNews | BrokerNews | SubscriptionNews, now: float) -> None:
-        """Step 1: take in what a peer tells; who has missed any of it asks for everything."""
-        everything = not isinstance(news, BrokerNews) and news.everything
-        if not self._telling.hear(peer, news.number, everything):
-            if self._telling.asks(peer):
-                self.driver.send(peer, TellAll(news.number))
-        elif isinstance(news, CommunityNews):
-            if everything:
-                self._unheeded.pop(peer, None)
-            told = Told(news.community, news.familiar, news.familiar_of, news.judged)
-            if self.view.hear(peer, told, now, everything):
-                self._look_around(now)
-        elif isinstance(news, BrokerNews):
-            if self.directory.update(news.communities):
-                self._withdraw(now)
+    def _receive_update(self, peer: Node, packet: Update | Unchanged | Subscriptions, now: float) -> None:
+        """Step 1: merge what a peer sends; if any of it is missing, ask for the whole state."""
+        exchange = self._exchange(peer)
+        if isinstance(packet, Unchanged):
+            complete = packet.number == exchange.received
         else:
-            if everything:
-                self._unheeded.pop(peer, None)
-            self._learn(self._of_concern(news.records, peer), peer)
+            complete = exchange.accepts(packet.number, isinstance(packet, Update) and packet.full)
+        if not complete:
+            if exchange.may_ask():
+                self.driver.send(peer, Resend(packet.number))
+        elif isinstance(packet, Subscriptions):
+            self._learn(self._of_concern(packet.subscriptions, peer), peer)
+        else:
+            self._merge(peer, packet if isinstance(packet, Update) else _NOTHING, now)
+
+    def _exchange(self, peer: Node) -> PeerExchange:
+        found = self._exchanges.get(peer)
+        if found is None:
+            found = self._exchanges[peer] = PeerExchange()
+        return found
+
+    def _merge(self, peer: Node, update: Update, now: float) -> None:
+        if update.full:
+            self._unheeded.pop(peer, None)
+        if self._online:
+            state = CommunityState(update.community, update.familiar, update.familiar_of, update.versions)
+            if self.view.receive(peer, state, now, update.full):
+                self._update_brokers(now)
+            if update.announcements:
+                before, exchange = self.directory.changes.count, self._exchange(peer)
+                self._update_directory(update.announcements, now)
+                if exchange.directory == before:  # the peer knows what it has sent
+                    exchange.directory = self.directory.changes.count
+        if update.subscriptions or peer in self._unheeded:
+            self._learn(self._of_concern(update.subscriptions, peer), peer)
 
     def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Direct):
             self._accept(node, packet, now)
-        elif isinstance(packet, BrokerNews):
-            if self.directory.update(packet.communities):
-                self._withdraw(now)
-        elif isinstance(packet, SubscriptionNews):
-            self._learn(packet.records, node, shared=True)
+        elif isinstance(packet, Announcements):
+            self._update_directory(packet.announcements, now)
+        elif isinstance(packet, Subscriptions):
+            self._learn(packet.subscriptions, node, shared=True)
 
     # Events: the application ----------------------------------------------------------------------------------------
 
@@ -298,7 +346,7 @@ class SocioAwareOverlay(Carrier):
 
     def plan(self, peer: Node, wanted: MessageSet) -> tuple[MessageSet, Purpose, NodeSet, int]:
         """Of messages that a peer lacks, what it gets first, and why; for floods their scope and how much further."""
-        brokered = self.place.brokers >> peer & 1
+        brokered = self.membership.brokers >> peer & 1
         if self.outbox & wanted and (brokered or self.is_broker or self.parameters.inject == "first-contact"):
             return self.outbox & wanted, "inject", 0, 0
         if self.errands & wanted and brokered:
@@ -339,13 +387,13 @@ class SocioAwareOverlay(Carrier):
         kept = 0
         if own and self.is_broker:  # it has waited for this contact; a broker that it met tells the other brokers
             known = self.directory.brokers
-            kept = self._serve(own, told=known if known >> peer & 1 and self._direct else 0)
+            kept = self._serve(own, reached=known if known >> peer & 1 and self._direct else 0)
             self._wake_all()
         self._drop(packet.messages & ~kept)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
         if isinstance(packet, Direct):
-            return self._serve(messages, packet.told) if self.is_broker else self._pass_on(messages, packet.told)
+            return self._serve(messages, packet.reached) if self.is_broker else self._pass_on(messages, packet.reached)
         assert isinstance(packet, Handed)
         kept = 0
         if packet.purpose == "flood" and packet.left:
@@ -354,7 +402,8 @@ class SocioAwareOverlay(Carrier):
             self.unicasts |= messages
             kept |= messages
         if self.is_broker:
-            kept |= self._serve(messages)
+            # A flood comes from a broker, who has sent it to the others.
+            kept |= self._serve(messages, self.directory.brokers if packet.purpose == "flood" and self._direct else 0)
         elif packet.purpose == "inject":
             self.errands |= messages
             kept |= messages
@@ -362,18 +411,18 @@ class SocioAwareOverlay(Carrier):
                 self._serve(messages)  # among those it has met; the errand is still for a broker
         return kept
 
-    def _serve(self, messages: MessageSet, told: NodeSet = 0) -> MessageSet:
-        """Steps 5 and 8: what a broker does with new publications; ``told`` brokers have them. Returns what to keep."""
+    def _serve(self, messages: MessageSet, reached: NodeSet = 0) -> MessageSet:
+        """Steps 5 and 8: serve new publications, which the brokers ``reached`` have; returns what to keep."""
         kept = 0
         for number in members(messages):
             message = self.driver.messages[number]
             wanted = self.subscriptions.subscribers(message.topic) & ~(1 << message.publisher | 1 << self.node)
             if wanted:
-                kept |= self._flood(message.bit, self.place.community | wanted, self.place.depth)
-        others = self.directory.brokers & ~(told | 1 << self.node) if messages else 0  # what came may have expired
+                kept |= self._flood(message.bit, self.membership.community | wanted, self.membership.depth)
+        others = self.directory.brokers & ~(reached | 1 << self.node) if messages else 0  # what came may have expired
         if others and self._direct:
             hops = tuple([self.hops[number] for number in members(messages)])
-            packet = Direct(messages, hops, told | others | 1 << self.node)
+            packet = Direct(messages, hops, reached | others | 1 << self.node)
             for broker in _sorted(others):
                 self._send_out_of_band(broker, packet)
         elif others:
@@ -381,13 +430,21 @@ class SocioAwareOverlay(Carrier):
             kept |= messages
         return kept
 
-    def _pass_on(self, messages: MessageSet, told: NodeSet) -> MessageSet:
-        """What somebody who is no broker does with publications for one: its community's brokers get them."""
-        others = self.place.brokers & ~(told | 1 << self.node)
-        if others and messages:
-            hops = tuple([self.hops[number] for number in members(messages)])
-            for broker in _sorted(others):
-                self._send_out_of_band(broker, Direct(messages, hops, told | others | 1 << self.node))
+    def _pass_on(self, messages: MessageSet, reached: NodeSet) -> MessageSet:
+        """What a device does that is no broker any more: the brokers of its community get what has come for one."""
+        if not messages:
+            return 0
+        successors = self.membership.brokers & self.directory.brokers or self.membership.brokers
+        if successors & reached:
+            return 0
+        others = successors & ~(1 << self.node)
+        if not others:  # a broker that it meets gets them
+            self.errands |= messages
+            return messages
+        hops = tuple([self.hops[number] for number in members(messages)])
+        packet = Direct(messages, hops, reached | others | 1 << self.node)
+        for broker in _sorted(others):
+            self._send_out_of_band(broker, packet)
         return 0
 
     def _send_out_of_band(self, broker: Node, packet: Packet) -> None:
@@ -400,26 +457,32 @@ class SocioAwareOverlay(Carrier):
     def _flood(self, messages: MessageSet, scope: NodeSet, left: int) -> MessageSet:
         self.floods[scope, left] = self.floods.get((scope, left), 0) | messages
         self._reach |= scope
-        if self._floods_to is not None:
-            _add(self._floods_to, scope, messages)
+        self._flood_log.append((scope, messages))
         return messages
 
     def _floods_for(self, peer: Node) -> MessageSet:
-        if self._floods_to is None:
-            self._floods_to = {}
-            for (scope, _), messages in self.floods.items():
-                _add(self._floods_to, scope, messages)
-        return self._floods_to.get(peer, 0)
+        log = self._flood_log
+        read, found = self._floods_to.get(peer, (0, 0))
+        if read < len(log):
+            for scope, messages in log[read:]:
+                if scope >> peer & 1:
+                    found |= messages
+            self._floods_to[peer] = (len(log), found)
+        return found
+
+    def restored(self) -> None:
+        """After a restart: index what is to be spread."""
+        self._flood_log = [(scope, messages) for (scope, _), messages in self.floods.items()]
 
     # Subscriptions --------------------------------------------------------------------------------------------------
 
     def _of_concern(self, records: tuple[Record, ...], peer: Node) -> Sequence[Record]:
-        """Of records that a peer tells or has told, those that concern this device: step 4, and for brokers guests'."""
-        subscribers = self.place.community
+        """Of records that a peer sends or has sent, those that concern this device: step 4, and for brokers guests'."""
+        subscribers = self.membership.community
         if self.knows_no_broker:
             subscribers |= 1 << peer
         if self.is_broker:
-            subscribers = -1 if self.place.brokers >> peer & 1 else subscribers | 1 << peer
+            subscribers = -1 if self.membership.brokers >> peer & 1 else subscribers | 1 << peer
         before, unheeded = self._unheeded.get(peer, (subscribers, ()))
         if unheeded and subscribers != before:
             records, unheeded = (*unheeded, *records), ()
@@ -431,124 +494,134 @@ class SocioAwareOverlay(Carrier):
             self._unheeded[peer] = subscribers, (*unheeded, *others)
         return found
 
-    def _learn(self, records: Sequence[Record], teller: Node | None = None, shared: bool = False) -> None:
-        """Take in subscriptions and pass on what is new: to members in contact and, Direct, to the other brokers."""
-        before = self.subscriptions.changes.count
-        news = tuple(self.subscriptions.update(records))
-        if not news:
+    def _learn(self, records: Sequence[Record], source: Node | None = None, shared: bool = False) -> None:
+        """Merge subscriptions and pass on what is new: to members in contact and, Direct, to the other brokers."""
+        if not records:
             return
-        told = self._telling.told(teller) if teller is not None else None
-        if told is not None and told.records == before:
-            told.records = self.subscriptions.changes.count
+        before = self.subscriptions.changes.count
+        new = tuple(self.subscriptions.update(records))
+        if not new:
+            return
+        count = self.subscriptions.changes.count
+        if source is not None:
+            exchange = self._exchanges.get(source)
+            if exchange is not None and exchange.began and exchange.subscriptions == before:
+                exchange.subscriptions = count
         for neighbour in self.known:
-            told = self._telling.told(neighbour)
-            if neighbour != teller and told is not None and self._is_near(neighbour):
-                self.driver.send(neighbour, SubscriptionNews(news, told.next()))
-                if told.records == before:
-                    told.records = self.subscriptions.changes.count
+            exchange = self._exchange(neighbour)
+            if neighbour != source and exchange.began and self._is_near(neighbour):
+                self.driver.send(neighbour, Subscriptions(new, exchange.next()))
+                if exchange.subscriptions == before:
+                    exchange.subscriptions = count
         if self.is_broker and self._direct and not shared:
-            for broker in _sorted(self.place.brokers & ~(1 << self.node)):
-                self._send_out_of_band(broker, SubscriptionNews(news))
+            for broker in _sorted(self.membership.brokers & ~(1 << self.node)):
+                self._send_out_of_band(broker, Subscriptions(new))
 
     # The overlay ----------------------------------------------------------------------------------------------------
 
-    def _look_around(self, now: float) -> None:
+    def _update_brokers(self, now: float) -> None:
         """Step 2: the brokers of the community, as far as this device can see."""
-        nodes = self.view.nodes
+        nodes, gone = self.view.nodes, self.view.nodes & self.directory.gone
         if nodes == 1 << self.node:
-            self._move(Place(nodes), now)
+            self._set_membership(Membership(nodes), now)
             return
         more, graph = self.view.changes(), self.view.graph()
-        if more is None or any(graph[node].bit_count() >= self._degree for node in members(more)):
+        if more is None or gone != self._gone or any(graph[node].bit_count() >= self._degree for node in members(more)):
+            self._gone = gone
+            if gone:
+                graph = {node: near & ~gone for node, near in graph.items() if not gone >> node & 1}
             if self.parameters.centrality == "closeness":
                 group, self._degree = closest(graph)
             else:
                 group = brokers(graph, self.parameters.centrality)
             if not self.parameters.broker_group:
                 group &= -group
-            self._seen = Place(nodes, group, max(1, farthest(graph, group)))
-        self._move(self._seen, now)
+            self._found = Membership(nodes, group, max(1, farthest(graph, group)))
+        self._set_membership(self._found, now)
 
     def _find_default(self, peer: Node, now: float) -> None:
         """Step 7: who has no community uses that of the first broker it meets."""
-        if not self.place.brokers and self.parameters.default_community:
-            entry = self.directory.of_broker(peer)
-            if entry:
-                self._move(Place(self.place.community, entry.brokers & ~(1 << self.node)), now)
+        known = self.directory.brokers
+        if self.parameters.default_community and known >> peer & 1:
+            found = (known & self.view.community_of(peer) | 1 << peer) & ~(1 << self.node)
+            self._set_membership(Membership(self.membership.community, found), now)
 
-    def _move(self, place: Place, now: float) -> None:
-        """Take a new place; if the brokers have changed, step 3."""
-        if place == self.place:
+    def _set_membership(self, membership: Membership, now: float) -> None:
+        """Take a new membership; if this device becomes a broker, or is none any more, step 3."""
+        if membership == self.membership:
             return
-        before, self.place = self.place, place
+        before, self.membership = self.membership, membership
         was_broker = before.brokers >> self.node & 1
-        since = self.directory.after_withdrawal(self.node, now)
-        if self.is_broker and self._online:
-            self.directory.update([(place.brokers, place.community, since)])
-        if place.brokers != before.brokers and self._online and self._direct and (was_broker or self.is_broker):
-            change = BrokerNews(((place.brokers, place.community, since),))
-            for broker in _sorted(self.directory.brokers & ~(1 << self.node)):
-                self._send_out_of_band(broker, change)
-            if was_broker:
-                handed_on = SubscriptionNews(self.subscriptions.records())
-                for broker in _sorted(place.brokers & ~before.brokers):
-                    self._send_out_of_band(broker, handed_on)
-        self._withdraw(now)
+        if was_broker and self._online and self._direct:
+            handed_on = Subscriptions(self.subscriptions.records())
+            for broker in _sorted(membership.brokers & ~before.brokers):
+                self._send_out_of_band(broker, handed_on)
         if was_broker != self.is_broker:
+            if self._online:
+                self._announce(now)
             self.driver.role("broker" if self.is_broker else "user")
             if self.is_broker and self.errands:  # they are at their end
                 ended, self.errands = self.errands, 0
                 self._drop(ended & ~self._serve(ended))
         self._wake_all()
 
-    def _withdraw(self, now: float) -> None:
-        """Take this device out of the directory if it is listed and is no broker; contacts spread the word."""
-        if self._online and not self.is_broker and self.directory.brokers >> self.node & 1:
-            self.directory.update([(1 << self.node, 0, now)])
+    def _announce(self, now: float) -> None:
+        """Announce the role of this device: in contacts, and to brokers out of band if it is one, or has been."""
+        mine = self.directory.announce(self.node, self.is_broker, now)
+        listed = self.directory.brokers & ~(1 << self.node)
+        if self._direct and listed and (mine[1] or self._was_listed):
+            packet = Announcements((mine,))
+            for broker in _sorted(listed):
+                self._send_out_of_band(broker, packet)
+        self._was_listed = mine[1]
 
-    def _news(self, peer: Node, now: float) -> list[Control]:
-        """What a device tells whom it meets (step 1): all that it knows, or what has changed since they met."""
-        told, news = self._telling.told(peer), list[Control]()
-        everything = told is None
-        if told is None:
-            told = self._telling.begin(peer, now)
-            self.view.tell_all(peer)
+    def _update_directory(self, announcements: Sequence[Announcement], now: float) -> None:
+        """Merge what others say of the roles of devices; of its own a device knows best."""
+        if self.directory.update(announcements):
+            if bool(self.directory.brokers >> self.node & 1) != self.is_broker:  # from before it lost its memory
+                self._announce(now)
+            if self._gone & ~self.directory.gone:
+                self._update_brokers(now)
+
+    def _update_for(self, peer: Node, now: float) -> Control:
+        """What a device sends at a contact (step 1): its state, or what has changed since the last update."""
+        exchange = self._exchange(peer)
+        full = not exchange.began
+        if full:
+            exchange.begin(now)
+            self.view.forget_sent(peer)
+        state = NO_CHANGE
+        announcements: tuple[Announcement, ...] = ()
+        subscriptions: tuple[Record, ...] = ()
         if self._online:
-            _, said = self.view.tell(peer)
-            news.append(CommunityNews(*said, told.next(), everything))
-            if told.entries != self.directory.changes.count:
-                entries = self.directory.news(told.entries)
-                told.entries = self.directory.changes.count
-                if entries:
-                    news.append(BrokerNews(entries, told.next()))
-        if self._is_near(peer):
-            records = self.subscriptions.news(told.records)
-            told.records = self.subscriptions.changes.count
-            news.append(SubscriptionNews(records, told.next(), everything and not self._online))
-        return news
+            state = self.view.changes_for(peer)[1]
+            if exchange.directory != self.directory.changes.count:
+                announcements = self.directory.changed_since(exchange.directory)
+                exchange.directory = self.directory.changes.count
+        if exchange.subscriptions != self.subscriptions.changes.count and self._is_near(peer):
+            subscriptions = self.subscriptions.changed_since(exchange.subscriptions)
+            exchange.subscriptions = self.subscriptions.changes.count
+        if not full and state is NO_CHANGE and not announcements and not subscriptions:
+            return Unchanged(exchange.sent)
+        return Update(exchange.next(), full, *state, announcements, subscriptions)
 
     def _is_near(self, peer: Node) -> bool:
-        return self.knows_no_broker or bool((self.place.community | self.place.brokers) >> peer & 1)
+        return self.knows_no_broker or bool((self.membership.community | self.membership.brokers) >> peer & 1)
 
     def _wake_all(self) -> None:
         for neighbour in self.known:
             self.driver.wake(neighbour)
 
     def circle(self) -> NodeSet | None:
-        return self.place.community
+        return self.membership.community
 
     def demand(self, message: Message, now: float) -> Demand:  # noqa: ARG002
         return Demand(self.subscriptions.subscribers(message.topic) & ~(1 << message.publisher | 1 << self.node))
 
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
-        alone = self.place.community == 1 << self.node
+        alone = self.membership.community == 1 << self.node
         guests = {guest for known in self.parameters.communities or () for guest in known.guests}
         return {"brokers": float(self.is_broker), "loners": float(alone or self.node in guests)}
-
-
-def _add(to: dict[Node, MessageSet], nodes: NodeSet, messages: MessageSet) -> None:
-    for node in members(nodes):
-        to[node] = to.get(node, 0) | messages
 
 
 def _as_set(nodes: Sequence[Node]) -> NodeSet:

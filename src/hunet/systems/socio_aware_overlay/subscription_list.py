@@ -55,7 +55,7 @@ class SubscriptionList:
             known = self._records.get((node, topic))
             if known is None or (time, not wanted) > (known[3], not known[2]):
                 self._records[node, topic] = record
-                self.changes.note((node, topic))
+                self.changes.add((node, topic))
                 others = self._subscribers.get(topic, 0) & ~(1 << node)
                 self._subscribers[topic] = others | wanted << node
                 new.append(record)
@@ -63,11 +63,11 @@ class SubscriptionList:
             self._all = self._others = None
         return new
 
-    def news(self, told: int | None) -> tuple[Record, ...]:
-        """What has changed since somebody was told, or all that is known (None), in a fixed order."""
-        if told is None:
+    def changed_since(self, count: int) -> tuple[Record, ...]:
+        """What has changed after so many changes, or all that is known (-1), in a fixed order."""
+        if count < 0:
             return self.records()
-        return tuple(sorted([self._records[key] for key in self.changes.since(told)]))
+        return tuple(sorted([self._records[key] for key in self.changes.since(count)]))
 
     def subscribers(self, topic: Topic) -> NodeSet:
         """Those who want messages of a topic."""
