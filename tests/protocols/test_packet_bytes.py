@@ -21,7 +21,7 @@ from hunet.systems import PROTOCOLS
 from hunet.systems.b_sub.filter import FilterShape
 from hunet.systems.b_sub.packets import Filters, Forward
 from hunet.systems.b_sub.wire import counters_of, write_counters
-from hunet.systems.socio_aware_overlay.packets import Update
+from hunet.systems.socio_aware_overlay.packets import StateUpdate
 
 for name in PROTOCOLS:
     PROTOCOLS[name]  # its packets are known when its modules are imported
@@ -219,7 +219,7 @@ def test_a_summary_takes_eight_bytes_for_each_message() -> None:
 def test_a_device_is_named_once_in_a_packet_however_many_sets_it_is_in() -> None:
     """Forty devices that are all familiar with each other: a table of them, and a bit for each in every set."""
     everybody = (1 << 40) - 1
-    packet = Update(0, True, everybody, everybody, dict.fromkeys(range(39), everybody))
+    packet = StateUpdate(0, True, everybody, everybody, dict.fromkeys(range(39), everybody))
     assert packet.size == 2 + (1 + 40 * 8) + 5 + 5 + 1 + 39 * (1 + 5) + 3
 
 

@@ -20,7 +20,14 @@ from hunet.simulation.event_log import _replay
 from hunet.systems.socio_aware_overlay.detection import detect
 from hunet.systems.socio_aware_overlay.frozen_communities import FrozenCommunity, freeze, with_loners
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters
-from hunet.systems.socio_aware_overlay.packets import Announcements, Direct, Handed, Subscriptions, Unchanged, Update
+from hunet.systems.socio_aware_overlay.packets import (
+    Announcements,
+    Direct,
+    Handed,
+    Subscriptions,
+    Unchanged,
+    StateUpdate,
+)
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import Membership, OverlayParameters, SocioAwareOverlay
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
 from hunet.testing import Network, TestNode
@@ -388,7 +395,7 @@ def test_a_new_broker_gets_the_subscription_list_of_the_old(link: str) -> None:
     net[1].meet(net[0], at=600)
     assert not net[1].protocol.is_broker
     assert net[0].protocol.subscriptions.subscribers("news") == nodes(2)
-    handed_on = [(a, b) for a, b, packet in net.sent if (a, b) == (1, 0) and getattr(packet, "subscriptions", ())]
+    handed_on = [(a, b) for a, b, packet in net.sent if (a, b) == (1, 0) and getattr(packet, "subscriptions", None)]
     assert handed_on
     roles = [(node, role) for _, node, role in net.engine.record.roles]
     assert (1, "broker") in roles
@@ -606,7 +613,9 @@ def test_packets_travel_as_plain_data_with_names() -> None:
     names = ["ann", "bob", "eve"]
     numbers = {name: i for i, name in enumerate(names)}
     packets = [
-        Update(1, True, nodes(0, 1), nodes(1), {1: nodes(0, 2)}, {1: 5}, ((0, True, 9),), ((2, "news", True, 3.0),)),
+        StateUpdate(
+            1, True, nodes(0, 1), nodes(1), {1: nodes(0, 2)}, {1: 5}, ((0, True, 9),), ((2, "news", True, 3.0),)
+        ),
         Subscriptions(((2, "news", True, 3.0),)),
         Announcements(((0, False, 3),)),
         Unchanged(7),
@@ -615,7 +624,7 @@ def test_packets_travel_as_plain_data_with_names() -> None:
     ]
     plain = [encode(packet, messages, names) for packet in packets]
     assert plain[0] == {
-        "kind": "socio-aware-overlay.Update",
+        "kind": "socio-aware-overlay.StateUpdate",
         "community": ["bob", "ann"],
         "familiar": ["bob"],
         "familiar_of": {"bob": ["eve", "ann"]},
@@ -628,6 +637,6 @@ def test_packets_travel_as_plain_data_with_names() -> None:
     assert plain[1]["subscriptions"] == [["eve", "news", True, 3.0]]
     assert [decode(each, messages, numbers) for each in plain] == packets
     # Another driver numbers devices differently: names keep the meaning.
-    assert decode(plain[0], messages, {"eve": 0, "ann": 1, "bob": 2}) == Update(
+    assert decode(plain[0], messages, {"eve": 0, "ann": 1, "bob": 2}) == StateUpdate(
         1, True, nodes(1, 2), nodes(2), {2: nodes(0, 1)}, {2: 5}, ((1, True, 9),), ((0, "news", True, 3.0),)
     )

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hunet import Links
 from hunet.systems.socio_aware_overlay.changes import Changes
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity
-from hunet.systems.socio_aware_overlay.packets import Resend, Subscriptions, Unchanged, Update
+from hunet.systems.socio_aware_overlay.packets import Resend, Subscriptions, Unchanged, StateUpdate
 from hunet.testing import Network
 
-EXCHANGED = (Update, Unchanged, Subscriptions, Resend)
+EXCHANGED = (StateUpdate, Unchanged, Subscriptions, Resend)
 
 
 def network(nodes: int = 4) -> Network:
@@ -91,7 +91,7 @@ def test_who_has_missed_something_asks_once_for_everything() -> None:
     net = network()
     ann, bob = net.nodes[:2]
     ann.meet(bob, at=0, seconds=20)
-    lost = Update(77, community=0b1000)
+    lost = StateUpdate(77, community=0b1000)
     before = len(net.sent)
     ann.connect(bob, 100)
     ann.receive(1, lost, 100.0)
@@ -99,7 +99,7 @@ def test_who_has_missed_something_asks_once_for_everything() -> None:
     assert ann.protocol.view.nodes == 0b11
     net.engine.settle()
     assert [packet for packet in sent(net, 0, 1, before) if isinstance(packet, Resend)] == [Resend(77)]
-    answer = [packet for packet in sent(net, 1, 0, before) if isinstance(packet, Update)]
+    answer = [packet for packet in sent(net, 1, 0, before) if isinstance(packet, StateUpdate)]
     assert [packet.full for packet in answer] == [False, True]
     assert answer[1].community == 0b11
 

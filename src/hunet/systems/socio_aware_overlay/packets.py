@@ -22,7 +22,7 @@ Purpose = Literal["inject", "flood", "unicast"]
 """Why a publication is handed over: to get it to a broker, to spread it in a community, to get it to other brokers."""
 
 
-class Update(Control, frozen=True, gc=False):
+class StateUpdate(Control, frozen=True, gc=False):
     """What a device sends at a contact (section 5.2, step 1): its state, or what has changed since the last update."""
 
     number: int = 0

@@ -43,7 +43,7 @@ from hunet.systems.socio_aware_overlay.packets import (
     Resend,
     Subscriptions,
     Unchanged,
-    Update,
+    StateUpdate,
 )
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
 
@@ -107,7 +107,7 @@ class OverlayParameters(DetectionParameters, frozen=True):
     ) = None
 
 
-_NOTHING = Update()
+_NOTHING = StateUpdate()
 
 
 class Membership(NamedTuple):
@@ -270,7 +270,7 @@ class SocioAwareOverlay(Carrier):
             self.driver.set_timer(tag, later)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, (Update, Unchanged, Subscriptions)):
+        if isinstance(packet, (StateUpdate, Unchanged, Subscriptions)):
             self._receive_update(peer, packet, now)
         elif isinstance(packet, Resend):
             if self._exchange(peer).may_answer():
@@ -284,20 +284,20 @@ class SocioAwareOverlay(Carrier):
                 self.errands ^= done
                 self._drop(done)
 
-    def _receive_update(self, peer: Node, packet: Update | Unchanged | Subscriptions, now: float) -> None:
+    def _receive_update(self, peer: Node, packet: StateUpdate | Unchanged | Subscriptions, now: float) -> None:
         """Step 1: merge what a peer sends; if any of it is missing, ask for the whole state."""
         exchange = self._exchange(peer)
         if isinstance(packet, Unchanged):
             complete = packet.number == exchange.received
         else:
-            complete = exchange.accepts(packet.number, isinstance(packet, Update) and packet.full)
+            complete = exchange.accepts(packet.number, isinstance(packet, StateUpdate) and packet.full)
         if not complete:
             if exchange.may_ask():
                 self.driver.send(peer, Resend(packet.number))
         elif isinstance(packet, Subscriptions):
             self._learn(self._of_concern(packet.subscriptions, peer), peer)
         else:
-            self._merge(peer, packet if isinstance(packet, Update) else _NOTHING, now)
+            self._merge(peer, packet if isinstance(packet, StateUpdate) else _NOTHING, now)
 
     def _exchange(self, peer: Node) -> PeerExchange:
         found = self._exchanges.get(peer)
@@ -305,7 +305,7 @@ class SocioAwareOverlay(Carrier):
             found = self._exchanges[peer] = PeerExchange()
         return found
 
-    def _merge(self, peer: Node, update: Update, now: float) -> None:
+    def _merge(self, peer: Node, update: StateUpdate, now: float) -> None:
         if update.full:
             self._unheeded.pop(peer, None)
         if self._online:
@@ -603,7 +603,7 @@ class SocioAwareOverlay(Carrier):
             exchange.subscriptions = self.subscriptions.changes.count
         if not full and state is NO_CHANGE and not announcements and not subscriptions:
             return Unchanged(exchange.sent)
-        return Update(exchange.next(), full, *state, announcements, subscriptions)
+        return StateUpdate(exchange.next(), full, *state, announcements, subscriptions)
 
     def _is_near(self, peer: Node) -> bool:
         return self.knows_no_broker or bool((self.membership.community | self.membership.brokers) >> peer & 1)
