@@ -24,9 +24,9 @@ from hunet.systems.socio_aware_overlay.packets import (
     Announcements,
     Direct,
     Handed,
+    StateUpdate,
     Subscriptions,
     Unchanged,
-    StateUpdate,
 )
 from hunet.systems.socio_aware_overlay.socio_aware_overlay import Membership, OverlayParameters, SocioAwareOverlay
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList

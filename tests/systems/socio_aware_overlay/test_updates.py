@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hunet import Links
 from hunet.systems.socio_aware_overlay.changes import Changes
 from hunet.systems.socio_aware_overlay.local_community import DetectionParameters, LocalCommunity
-from hunet.systems.socio_aware_overlay.packets import Resend, Subscriptions, Unchanged, StateUpdate
+from hunet.systems.socio_aware_overlay.packets import Resend, StateUpdate, Subscriptions, Unchanged
 from hunet.testing import Network
 
 EXCHANGED = (StateUpdate, Unchanged, Subscriptions, Resend)

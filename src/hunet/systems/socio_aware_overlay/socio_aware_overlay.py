@@ -41,9 +41,9 @@ from hunet.systems.socio_aware_overlay.packets import (
     Handed,
     Purpose,
     Resend,
+    StateUpdate,
     Subscriptions,
     Unchanged,
-    StateUpdate,
 )
 from hunet.systems.socio_aware_overlay.subscription_list import SubscriptionList
 
