@@ -19,7 +19,7 @@ from hunet.systems.social_election.claims import EVALUATION, RULES, SPEEDS, sect
 
 STUDIES = Path(hunet.systems.social_election.__file__).parent / "studies"
 PAGE = Path(__file__).parents[3] / "docs" / "systems" / "social-election.md"
-SECTIONS = ("claims", "margins", "choices", "traces")
+SECTIONS = ("claims", "margins", "readings", "choices", "traces")
 WORLDS, READINGS = ("waypoint", "slaw"), ("mean", "marginal")
 
 
@@ -58,6 +58,7 @@ class Study:
                 "observed": json.dumps(observed),
                 "created": 10.0,
                 "latency_avg": value,
+                "role_changes": 7.0,
                 "delivery_ratio": value / 1000,
                 "reachable_ratio": 0.9,
             }
@@ -124,7 +125,7 @@ def test_what_was_not_run_says_so_and_is_no_error(tmp_path: Path) -> None:
     page.write_text("\n".join(f"<!-- {name} -->\nlast time\n<!-- end of {name} -->" for name in SECTIONS))
     replace_sections(page, sections(tmp_path))
     assert "`duty` (kept, 20 seeds)" in page.read_text()
-    assert page.read_text().count("last time") == 3  # other tables stay as they are
+    assert page.read_text().count("last time") == 4  # other tables stay as they are
 
 
 def test_a_study_that_is_under_way_has_not_been_run(tmp_path: Path) -> None:
@@ -214,6 +215,16 @@ def test_duty_cycles_are_judged_beside_those_of_brokers_by_lot(tmp_path: Path) -
     assert verdicts(tmp_path)["SE-8"] == "reproduced"
 
 
+def test_readings_stand_beside_each_other(tmp_path: Path) -> None:
+    study = Study(tmp_path / "readings")
+    for ferries, promotes in product(("alone", "all"), (False, True)):
+        roles = [terms(100.0, 2000.0)] * 2
+        study.add(40.0, 44.0, roles=roles, difference="marginal", self_promotion=promotes, ferries=ferries)
+    lines = sections(tmp_path)["readings"].splitlines()[2:]
+    assert [line.split(" | ")[2] for line in lines] == ["none", "alone", "all"]
+    assert "| 42.0 ± 25.4 | 50.0 ± 0.0 | 7.0 ± 0.0 |" in lines[0]
+
+
 def test_choices_and_traces_have_tables_of_their_own(tmp_path: Path) -> None:
     workload, traces = Study(tmp_path / "workload"), Study(tmp_path / "traces")
     for protocol, value in (("social-election", 110.0), ("random-broker", 100.0)):
@@ -252,7 +263,7 @@ def test_the_page_has_a_place_for_everything() -> None:
         ("figure-2-speed", 480),
         ("figure-2-threshold", 2000),
         ("figure-3", 240),
-        ("readings", 240),
+        ("readings", 720),
         ("duty", 160),
         ("slowest", 160),
         ("switching", 200),

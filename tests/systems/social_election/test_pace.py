@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hunet import Workload, make_workload, make_world, run
+from hunet.systems.social_election.measures import FIGURES
 from hunet.systems.social_election.social_election import Hello
 from hunet.testing import Network
 
@@ -44,6 +45,16 @@ def test_random_brokers_serve_as_long_at_a_time(window: float | None) -> None:
     assert result.name["prepared"].keys() == {"share", "cycle"}
     assert brokers(drawn) == pytest.approx(brokers(elected), rel=0.2)
     assert drawn["duty"] / drawn["terms"] == pytest.approx(elected["duty"] / elected["terms"], rel=0.2)
+
+
+def test_a_window_that_is_too_short_for_the_crowd_is_seen_as_saturation() -> None:
+    contacts = make_world("waypoint", seed=3, nodes=30, duration=1200.0)
+    shares = []
+    for window in (20.0, 2000.0):
+        summary = run(contacts, Workload.of([], []), "social-election", window=window).summary
+        shares.append(FIGURES["saturation"](summary) or 0.0)
+    assert shares[0] > 0.9 > 0.5 > shares[1], shares
+    assert FIGURES["saturation"]({"observed": {"duty": 1.0}}) is None  # brokers by lot decide nothing
 
 
 def test_a_window_has_ten_people_for_each_broker_of_the_lower_bound_and_popularity_an_hour() -> None:

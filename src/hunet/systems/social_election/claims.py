@@ -11,7 +11,7 @@ from hunet.report.paper_figures import Curve, Panel
 from hunet.report.runs import Runs
 from hunet.report.yardstick import MARGIN, Above, At, Mean, Ratio, Rises, Same
 from hunet.systems.social_election.measures import ELECTION, FIGURES, RANDOM, coordinates
-from hunet.systems.social_election.tables import choices_table, margins_table, traces_table
+from hunet.systems.social_election.tables import choices_table, margins_table, readings_table, traces_table
 
 WORLDS, REPLICATIONS, SPEEDS = ("waypoint", "slaw"), ("naive", "delegation"), (5, 10, 20, 30, 40, 50)
 WINDOWS, BOUNDS = (100, 200, 300, 400, 500), tuple(range(1, 11))
@@ -246,13 +246,15 @@ EVALUATION = Evaluation(RULES, FIGURES, Path(__file__).parent / "studies", coord
 
 
 def sections(results: Path) -> dict[str, str]:
-    """The tables of claims, margins, choices and real traces, from the studies that were run."""
+    """The tables of claims, margins, readings, choices and real traces, from the studies that were run."""
     studies = EVALUATION.read(results)
     found = {"claims": EVALUATION.section(studies)}
     judges, _ = judging(studies, EVALUATION.folder)
     pairs = [row for row in judges["figure-1"].rows if row["seed"] is not None] if "figure-1" in judges else []
     if pairs:  # means of runs that are not kept have no margin
         found["margins"] = margins_table(Runs(pairs))
+    if "readings" in studies:
+        found["readings"] = readings_table(studies["readings"])
     if "workload" in studies:
         found["choices"] = choices_table(studies["workload"])
     if "traces" in studies:

@@ -75,6 +75,12 @@ def _roles(tables: Path) -> BrokerDuty:
     return BrokerDuty.read(tables)
 
 
+def saturation(row: Row) -> float | None:
+    """The share of decisions at which a device had met too few brokers: near 1, all appoint all."""
+    decisions = row["observed"].get("decisions")
+    return float(row["observed"]["too_few"] / decisions) if decisions else None
+
+
 @duty
 def _below_half(roles: BrokerDuty) -> float:
     """How many of 100 nodes serve less than half of the run."""
@@ -119,6 +125,7 @@ FIGURES: dict[str, Figure] = {
     "common_delay": common_delay,
     "broker_count": brokers,
     "brokers_per_message": carriers,
+    "saturation": saturation,
     "serving_below_half": _below_half,
     "cycles_below_mean": _below_mean,
     "mean_duty_cycle": duty(lambda roles: mean(roles.duty_cycles())),

@@ -37,6 +37,22 @@ def _beside_random(points: dict[tuple[str, ...], list[Row]]) -> list[list[str]]:
     return rows
 
 
+def readings_table(runs: Runs) -> str:
+    """What the roles depend on where the paper can be read in several ways."""
+    points: dict[tuple[str, str, str], list[Row]] = {}
+    for row in runs.rows:
+        at = row["coordinates"]
+        world = at["world"] + (f", pauses up to {at['pause_max']:g} s" if "pause_max" in at else "")
+        if at["self_promotion"] or at["ferries"] == "alone":
+            ferries = at["ferries"] if at["self_promotion"] else "none"
+            points.setdefault((world, at["difference"], ferries), []).append(row)
+    metrics = ("broker_count", "serving_below_half", "role_changes")
+    rows = [
+        [*point, *(Runs(part).at(metric, ELECTION).text(1) for metric in metrics)] for point, part in points.items()
+    ]
+    return table("world | reading | ferries | brokers | nodes of 100 that serve less than half | role changes", rows)
+
+
 def choices_table(runs: Runs) -> str:
     """What the throughput depends on where the paper leaves a choice."""
     points: dict[tuple[str, ...], list[Row]] = {}
