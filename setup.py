@@ -23,7 +23,7 @@ FOLDERS = {
     "model": "matching messages",
     "protocols": "buffer carrier contract pull push router spray_and_wait",
     "simulation": "bound engine record schedule",
-    "systems/b_sub": "b_sub baselines filter lanes lookup",
+    "systems/b_sub": "b_sub baselines filter lanes lookup pace",
     "systems/mops": "baselines closeness_graph communities contact_history gateways interests learning mops structure "
     "weighted_carrier",
     "systems/social_election": "baselines buffer encounter_window social_election subscription_table swarm",

@@ -24,7 +24,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "pull": {},
     "spray-and-wait": {"copies": 4},
     "b-sub": {},
-    "b-sub-p": {"decay_cycle": 256.0},
+    "b-sub-p": {},
     "socialcast": {"period": 7.0},
     "social-election": {},
     "socio-aware-overlay": {"broker_link": "unicast"},  # as live nodes have it
@@ -36,7 +36,7 @@ Event = tuple[float, int, str, int, Any]
 """When, the rank among the events of an instant, what, whose, and with whom or about what."""
 
 
-def simulated(protocol: str, devices: int, events: list[Event]) -> list[tuple[float, int, str, int]]:
+def simulated(protocol: str, devices: int, events: list[Event], **given: Any) -> list[tuple[float, int, str, int]]:
     rows = [
         (began[3], began[4], began[0], next(each[0] for each in events[i:] if each[2:] == ("part", *began[3:])))
         for i, began in enumerate(events)
@@ -48,7 +48,7 @@ def simulated(protocol: str, devices: int, events: list[Event]) -> list[tuple[fl
         [Said(it.id, it.created, node, it.topic, len(it.to_bytes()), it.ttl) for _, _, _, node, it in said],
         [Subscription(node, topic, time) for time, _, what, node, topic in events if what == "subscribe"],
     )
-    table = run(contacts, workload, protocol, **PROTOCOLS[protocol]).deliveries
+    table = run(contacts, workload, protocol, **given).deliveries
     rows_of = table[["time", "node", "publication", "hops"]].itertuples(index=False)
     return sorted((time, int(node), message, hops) for time, node, message, hops in rows_of)
 
@@ -102,15 +102,25 @@ ASKS_IN_ORDER = {"socio-aware-overlay"}
     [(name, False) for name in PROTOCOLS] + [(name, True) for name in PROTOCOLS if name not in ASKS_IN_ORDER],
 )
 def test_the_same_deliveries_one_by_one(protocol: str, overlapping: bool) -> None:
+    same_deliveries(protocol, overlapping, **PROTOCOLS[protocol])
+
+
+@pytest.mark.parametrize("cycle", [5.0, 7.0, 11.0])
+def test_a_message_published_beside_several_neighbours_goes_to_the_same_ones(cycle: float) -> None:
+    """The links are asked in another order live. Short decay cycles make neighbours differ in preference."""
+    same_deliveries("b-sub-p", overlapping=True, decay_cycle=cycle)
+
+
+def same_deliveries(protocol: str, overlapping: bool, **given: Any) -> None:
     total = 0
     for seed in range(12):
         devices = 2 + seed % 2
         events = plan(seed, devices, overlapping=overlapping)
-        live = Table(protocol, devices, again=inf, **PROTOCOLS[protocol])
+        live = Table(protocol, devices, again=inf, **given)
         for time, _, what, node, about in events:
             live.advance(time)
             perform(live, what, node, about)
-        expected = simulated(protocol, devices, events)
+        expected = simulated(protocol, devices, events, **given)
         assert live.deliveries() == expected, f"seed {seed}"
         total += len(expected)
     assert total > 10

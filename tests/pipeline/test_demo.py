@@ -83,7 +83,7 @@ def test_every_system_shows_what_it_is_for() -> None:
     assert ratio["push"] == found["push"]["reachable_ratio"]
     assert ratio["b-sub"] > 0.75
     assert packets["b-sub"] < packets["push"] / 3
-    assert ratio["b-sub-p"] > 0.75  # 0.93 to 0.99 with one cycle of 64 to 128 s for all; with their own, less
+    assert ratio["b-sub-p"] > 0.9
     assert ratio["mops"] > 0.99
     assert packets["mops"] < 0.75 * packets["push"]
     assert ratio["social-election"] > ratio["random-broker"] + 0.1

@@ -72,8 +72,14 @@ class BSub(Network):
     def publish(self, now: float, message: Publication) -> None:
         self.store(now, message.node, message, 0)
         device = self.devices[message.node]
-        for peer, (mine, genuine, relay) in device.met.items() if self.given.while_linked else ():
-            if message in device.buffer and self.goes(device, message, mine, genuine, relay):
+        planned = list(device.met.items()) if self.given.while_linked and message in device.buffer else []
+        # Of neighbours that do not want it, the one that is preferred most.
+        wants = [peer for peer, (_, genuine, _) in planned if self.value(genuine, message.topic) > 0]
+        others = [each for each in planned if each[0] not in wants]
+        best = max(others, key=lambda each: self.preference(each[1][0], each[1][2], message.topic), default=None)
+        for peer, (mine, genuine, relay) in planned:
+            goes = peer in wants or (best is not None and peer == best[0])
+            if goes and self.goes(device, message, mine, genuine, relay):
                 self.send(now, message.node, peer, message, 0)
 
     def part(self, now: float, a: int, b: int) -> None:

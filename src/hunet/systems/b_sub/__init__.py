@@ -27,9 +27,12 @@ Where we depart from the paper, and why
 - What is published while a contact lasts is planned at once, against the filters of both as they were when the contact
   began: since then they have merged, and would prefer nobody. The paper's contacts have no length (section 6.1);
   ``while_linked = false`` leaves such messages to the next contact, as the studies of its figures do.
+- A message that is published beside several neighbours goes to the subscribers among them, and of the others to the
+  one that is preferred most: in the paper no two contacts last at a time.
 - The paper gives no decay cycle but that the best is 2^7 to 2^8 s on Infocom 2006. Where none is given, a device takes
-  twice the mean gap between the beginnings of its contacts, leaving out gaps of an hour and more, in which it was away:
-  about 130 s on that trace, and counts cycles on a clock of its own. Until it has seen a gap it takes 256 s.
+  twice the mean gap between the beginnings of its contacts (about 130 s on that trace), with B-SUB-P the mean gap, and
+  counts cycles on a clock of its own. Gaps of an hour and more are left out: the device was away. Until it has seen a
+  gap it takes 256 s.
 - On slow links what may be sent is decided when the contact begins; a message to be relayed is left out when its mark
   has risen since on another link. Filters merge when all is sent, or at the contact's end.
 """

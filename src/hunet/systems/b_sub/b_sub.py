@@ -24,7 +24,7 @@ from hunet.model import (
 )
 from hunet.model.keys import cover, keys_of
 from hunet.protocols.capabilities import Demand, Experiment
-from hunet.protocols.carrier import BufferParameters, Carrier, Have
+from hunet.protocols.carrier import BufferParameters, Have
 from hunet.protocols.contract import Control, Data, Driver, Packet
 from hunet.systems.b_sub.filter import (
     HIGHEST,
@@ -36,6 +36,7 @@ from hunet.systems.b_sub.filter import (
     preference,
 )
 from hunet.systems.b_sub.lookup import Lookup, lookup_of
+from hunet.systems.b_sub.pace import PacedCarrier
 from hunet.systems.b_sub.packets import GREETINGS, Filters, Forward, Truth, check_filters
 from hunet.systems.b_sub.watch import Watch
 
@@ -47,10 +48,6 @@ _MARKS = 256
 """Marks kept before those of messages that are gone are thrown away."""
 _HEARD = 4096
 """Genuine filters remembered."""
-_FIRST_CYCLE = 256.0
-"""The paper's optimum on Infocom 2006, until a device has seen a gap."""
-_ABSENCE = 3600.0
-"""Between contacts that begin further apart than this a device was away: nights and weekends are no gaps."""
 
 
 class BSubParameters(BufferParameters, frozen=True):
@@ -60,7 +57,7 @@ class BSubParameters(BufferParameters, frozen=True):
         Annotated[
             float,
             doc(
-                "time in which every counter loses 1; none: twice the mean gap between contacts that a device sees",
+                "time in which every counter loses 1; none: twice (B-SUB-P: once) the mean gap between contacts",
                 symbol="1/DF",
                 unit="s",
                 source="section 6.2",
@@ -122,7 +119,7 @@ class BSubParameters(BufferParameters, frozen=True):
 class Plan:
     """What goes to a peer in this contact: deliveries, and messages to relay with the preference that sends them."""
 
-    __slots__ = ("direct", "left", "made", "preferences", "unasked")
+    __slots__ = ("before", "direct", "left", "made", "preferences", "unasked")
 
     saved: ClassVar[dict[str, Any]] = {
         "made": float,
@@ -130,6 +127,7 @@ class Plan:
         "direct": MessageSet,
         "preferences": dict[int, float],
         "unasked": MessageSet,
+        "before": dict[int, float | None],
     }
 
     def __init__(
@@ -138,19 +136,25 @@ class Plan:
         self.made, self.direct, self.preferences, self.unasked = made, direct, preferences, unasked
         self.left = left
         """What has not gone yet."""
+        self.before: dict[int, float | None] = {}
+        """The marks that messages had before they were given to the link."""
 
     def joined(self, earlier: Plan | None) -> Plan:
         """With what was planned earlier in the same contact."""
         if earlier:
+            self.made = earlier.made
             self.left |= earlier.left
             self.direct |= earlier.direct
             self.unasked |= earlier.unasked
             self.preferences = earlier.preferences | self.preferences
+            self.before = earlier.before
         return self
 
 
-class BSub(Carrier):
+class BSub(PacedCarrier):
     """Deliver to the interested, relay to those who meet them more often."""
+
+    gaps_of_cycle: ClassVar[float] = 2.0
 
     Parameters: ClassVar[type[Parameters]] = BSubParameters
     exchanges_once: ClassVar[bool] = True
@@ -209,9 +213,6 @@ class BSub(Carrier):
         self.genuine_wire = b""
         self._aged = self._next_decay = self._begun = 0.0
         driver.messages.index_by(keys_of)
-        self._gaps, self._waited = 0, 0.0
-        """Gaps between the beginnings of this device's contacts, and their sum; after a restart they are seen anew."""
-        self._last_contact: float | None = None
         self._tags = _lookup(self.shape, ())
         self._heard: dict[bytes, tuple[Evidence, list[Topic]]] = {}
         """For each genuine filter, as it came: the filter, and the tags that it matches."""
@@ -294,25 +295,25 @@ class BSub(Carrier):
             return
         # Filters have merged since the contact began, and no peer is preferred any more: the beginning counts.
         held = self.buffer.held(now) & message.bit
-        for peer, (mine, told) in self.met.items():
-            plan = self.plan(told, mine, held, now) if told else None
+        planned = {peer: self.plan(told, mine, held, now) for peer, (mine, told) in self.met.items() if told}
+        for peer, plan in planned.items():
             if plan:
                 self.plans[peer] = plan.joined(self.plans.get(peer))
+        for peer, plan in planned.items():  # all plans are there when the first link is asked
+            if plan:
                 self.driver.wake(peer)
 
     @property
     def cycle(self) -> float:
         """The decay cycle: as given, or after the pace at which this device meets others."""
         given: float | None = self.parameters.decay_cycle
-        if given is not None:
-            return given
-        return max(2 * self._waited / self._gaps, 1.0) if self._gaps else _FIRST_CYCLE
+        return self.cycle_of_pace() if given is None else given
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         parted, self._parted = self._parted, None
         goes_on = parted is not None and parted[:2] == (peer, now)
         if not goes_on and self.parameters.decay_cycle is None:
-            self._note_gap(now)
+            self._observe_contact(now)
         if now >= self._next_decay:
             self._age(now)
         if self.driver.messages.dead(now) != self._dead:
@@ -348,9 +349,11 @@ class BSub(Carrier):
             return None
         if now > plan.made:  # both ends send what they held when they met, also if it is pushed out by what they get
             plan.left &= self.buffer.held(now)
-            if not plan.left:
-                return None
-        messages = self.driver.messages.newest(plan.left, room)
+        left = plan.left if now == plan.made and len(self.plans) == 1 else self.still_better(plan)
+        if not left:
+            return None
+        messages = self.driver.messages.newest(left, room)
+        self._raise_marks(plan, messages)
         return Forward(messages, self.next_hops(messages), messages & plan.direct)
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:
@@ -358,9 +361,10 @@ class BSub(Carrier):
         if not plan:
             return
         plan.left ^= plan.left & packet.messages  # what the link lost is not tried again in this contact
-        if arrived:
+        if not arrived:
+            self._lower_marks(plan, packet.messages)
+        else:
             assert isinstance(packet, Forward)
-            self._raise_marks(plan, packet.messages)
             if len(self.marks) > self._most_marks:
                 marks = self.marks
                 self.marks = {number: marks[number] for number in members(self.buffer.held(now)) if number in marks}
@@ -425,24 +429,52 @@ class BSub(Carrier):
         self._tags = _lookup(self.shape, tuple(tags))  # in the catalogue's order, in which it has their messages
         self._heard.clear()
 
+    def still_better(self, plan: Plan) -> MessageSet:
+        """What is left of a plan, without messages that go, or have gone, on another link for a higher preference.
+
+        Whichever link is asked first: simulated and live ones are asked in different orders.
+        """
+        left, plans = plan.left, list(self.plans.values())
+        earlier = plans.index(plan)
+        for number, better in plan.preferences.items():
+            bit = 1 << number
+            if left & bit and (
+                better <= self.marks.get(number, self._unmarked)
+                or any(
+                    other.left & bit and other.preferences.get(number, -inf) >= better + (i > earlier and 1e-9)
+                    for i, other in enumerate(plans)
+                    if other is not plan
+                )
+            ):
+                left ^= bit
+        return left
+
     def _raise_marks(self, plan: Plan, messages: MessageSet) -> None:
-        others = [other for other in self.plans.values() if other is not plan]  # on slow links only
+        """The marks of messages that are given to a link now, so that another one is asked for a higher preference."""
         preferences, marks = plan.preferences, self.marks
+        if not preferences:
+            return
         for number in members(messages):
             mark = preferences.get(number)
             if mark is not None:
-                if number not in marks or mark > marks[number]:
-                    marks[number] = mark
-                for other in others:
-                    if other.preferences.get(number, mark + 1) <= mark:
-                        other.left &= ~(1 << number)
+                before = marks.get(number)
+                if before is None or mark > before:
+                    plan.before[number], marks[number] = before, mark
+
+    def _lower_marks(self, plan: Plan, messages: MessageSet) -> None:
+        """What did not arrive has the mark that it had before."""
+        for number in members(messages):
+            if number in plan.before and self.marks.get(number) == plan.preferences[number]:
+                before = plan.before[number]
+                if before is None:
+                    del self.marks[number]
+                else:
+                    self.marks[number] = before
 
     def _ticks(self, now: float) -> int:
         """Decay cycles since the last time: of a common clock where the cycle is given, else of the device's own."""
-        cycle = self.cycle
-        if self.parameters.decay_cycle is None:
-            return int((now - self._aged) / cycle)
-        return cycles_between(self._aged, now, cycle)
+        cycle: float | None = self.parameters.decay_cycle
+        return self.ticks_since(self._aged, now) if cycle is None else cycles_between(self._aged, now, cycle)
 
     def _age(self, now: float) -> None:
         cycle, cycles = self.cycle, self._ticks(now)
@@ -459,14 +491,11 @@ class BSub(Carrier):
         if self.watch:
             self.watch.aged(cycles)
 
-    def _note_gap(self, now: float) -> None:
-        last, self._last_contact = self._last_contact, now
-        if last is None:  # the clock of a device's own begins when there may be something to fade
-            self._aged = max(self._aged, now) if not self.relay.packed else self._aged
-        elif now - last < _ABSENCE:
-            self._gaps += 1
-            self._waited += now - last
-            self._next_decay = min(self._next_decay, self._aged + self.cycle)
+    def _observe_contact(self, now: float) -> None:
+        if self._last_contact is None and not self.relay.packed:
+            self._aged = max(self._aged, now)  # a clock of its own begins when there may be something to fade
+        self.observe_contact(now)
+        self._next_decay = now  # whether a cycle of the new length has passed
 
     def _renew_genuine(self) -> None:
         self.keys = sorted({key for topic in self.topics for key in cover(interest_of(topic)) or ()})
@@ -492,6 +521,8 @@ class BSub(Carrier):
 
 class BSubP(BSub):
     """B-SUB with own and relayed interests mixed in one filter, for privacy (section 4.5)."""
+
+    gaps_of_cycle: ClassVar[float] = 1.0
 
     def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.keys, mixed=True) if self.watch else None

@@ -34,6 +34,9 @@ class BSubPush(BSub):
         approved = super().plan(told, mine, held, now) or Plan(now, 0, 0, {})
         return Plan(now, offers, approved.direct, approved.preferences, unasked=offers ^ approved.left)
 
+    def still_better(self, plan: Plan) -> MessageSet:
+        return plan.left
+
 
 class BSubPull(BSub):
     """Take what your filter matches from its publisher, once in a contact."""
