@@ -64,7 +64,7 @@ def _before(mean: str) -> dict[str, str]:
 RULES = Rules(
     since="2026-11-16; of SE-1 and SE-4 of 2026-11-18; all before any run with the window as it is now. The column "
     "'before' has the verdicts with the old window: of SE-5 to SE-11 by these rules, of the others by older ones",
-    fitted="none",
+    fitted="none; rows of `figure-2-threshold` and `switching` (means, seed 1) are of the old window still",
     readings={"mean": {"difference": "mean"}, "marginal": {"difference": "marginal"}},
     chosen="with `marginal` devices change roles twice as often and deliver less (seven crowds, below)",
     rules=[
