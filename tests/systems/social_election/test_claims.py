@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,7 @@ def test_what_was_not_run_says_so_and_is_no_error(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("\n".join(f"<!-- {name} -->\nlast time\n<!-- end of {name} -->" for name in SECTIONS))
     replace_sections(page, sections(tmp_path))
-    assert "`duty` (kept, 20 seeds)" in page.read_text()
+    assert re.search(r"`duty` \(kept, \d+ seeds\)", page.read_text())
     assert page.read_text().count("last time") == 4  # other tables stay as they are
 
 
