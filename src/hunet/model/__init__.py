@@ -38,6 +38,7 @@ from hunet.model.messages import (
     without,
 )
 from hunet.model.parameters import Parameter, Parameters, describe, doc, from_mapping
+from hunet.model.shared_catalogue import SharedCatalogue
 from hunet.model.workload import Publication, Subscription, Workload
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ __all__ = [
     "PerMessage",
     "ProtocolError",
     "Publication",
+    "SharedCatalogue",
     "Subscription",
     "Topic",
     "Workload",

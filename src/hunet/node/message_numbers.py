@@ -10,8 +10,7 @@ from __future__ import annotations
 from base64 import b32encode
 from functools import lru_cache
 
-from hunet.model import Catalogue
-from hunet.node.shared_catalogue import SharedCatalogue
+from hunet.model import Catalogue, SharedCatalogue
 from hunet.protocols.byte_streams import ID_BYTES
 
 _LETTERS = 13

@@ -26,7 +26,7 @@ from math import inf
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hunet.model import Catalogue, DeviceCatalogue, from_mapping, matching_score, members
+from hunet.model import Catalogue, SharedCatalogue, from_mapping, matching_score, members, without
 from hunet.model.randomness import Stream, node_rng
 from hunet.protocols import Data, Packet
 from hunet.protocols.capabilities import exchanges_once
@@ -324,7 +324,7 @@ class _Replay:
                 publication.size,
                 publication.ttl,
             )
-        self._shown = [DeviceCatalogue(self.messages) for _ in contacts.names]
+        self._shown = [SharedCatalogue(self.messages) for _ in contacts.names]
         self._now = min([contacts.span[0], *(publication.time for publication in workload.publications)])
         self._protocols = [make(node, self._driver(node)) for node in range(len(contacts.names))]
         for protocol in self._protocols:
@@ -398,6 +398,8 @@ class _Replay:
             return None
         packet = wire.popleft()
         if isinstance(packet, Data):
+            new = without(packet.messages, self._shown[node].shown)
+            self._shown[node].givers.update(dict.fromkeys(members(new), peer))
             self._arrive(node, packet.messages)
         return packet
 

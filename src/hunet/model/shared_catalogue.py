@@ -4,6 +4,9 @@ Where there is more to send than fits into a packet, protocols take the newest m
 what an honest neighbour brought a moment ago, which then would wait for as long as the flood lasts. So here, of many
 messages, those that are chosen come from each neighbour that gave some in turns, the newest of each first.
 
+It is in this package because a comparison of devices with the simulator shows simulated devices the same events, and
+they have to choose alike.
+
 >>> from hunet.model import Catalogue
 >>> everything = Catalogue()
 >>> for number in range(9):
@@ -17,7 +20,7 @@ messages, those that are chosen come from each neighbour that gave some in turns
 
 from __future__ import annotations
 
-from hunet.model import Catalogue, DeviceCatalogue, MessageSet, Node, members, set_of, without
+from hunet.model.messages import Catalogue, DeviceCatalogue, MessageSet, Node, members, set_of, without
 
 _OWN = -1
 
@@ -39,7 +42,8 @@ class SharedCatalogue(DeviceCatalogue):
         if most == 1 or messages.bit_count() <= most:
             return super().newest(messages, most)
         shares: dict[Node, list[int]] = {}
-        for number in members(without(messages & self.shown, self.pooled)):
+        candidates = members(without(messages & self.shown, self.pooled))
+        for number in sorted(candidates, key=lambda number: (self[number].created, number), reverse=True):
             shares.setdefault(self.givers.get(number, _OWN), []).append(number)
         chosen: list[int] = []
         turn = 0
