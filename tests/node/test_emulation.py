@@ -33,24 +33,30 @@ WANTED = [Subscription(3, "news"), Subscription(2, "art"), Subscription(1, "news
 
 
 @pytest.mark.parametrize(
-    ("protocol", "network"),
+    ("protocol", "network", "pace", "slowest"),
     [
-        ("push", "loopback"),
-        ("b-sub", "loopback"),
-        pytest.param("push", "ble", marks=pytest.mark.slow),
-        pytest.param("b-sub", "ble", marks=pytest.mark.slow),
+        ("push", "loopback", PACE, 30.0),
+        ("b-sub", "loopback", PACE, 30.0),
+        pytest.param("push", "ble", 8.0, 1.5, marks=pytest.mark.slow),
+        pytest.param("b-sub", "ble", 8.0, 1.5, marks=pytest.mark.slow),
     ],
 )
-def test_real_nodes_deliver_what_their_protocols_say(protocol: str, network: Network, tmp_path: Path) -> None:
+def test_real_nodes_deliver_what_their_protocols_say(
+    protocol: str, network: Network, pace: float, slowest: float, tmp_path: Path
+) -> None:
+    """Most contacts over Bluetooth are longer than devices may take to meet: what is missing there is missing for a
+    reason, such as that the machine had no time for them, or the test fails."""
     contacts, workload = Contacts.from_records(MEETINGS), Workload.of(SAID, WANTED)
-    real = asyncio.run(emulate(contacts, workload, protocol, pace=PACE, network=network, folder=tmp_path / "d"))
+    real = asyncio.run(emulate(contacts, workload, protocol, pace=pace, network=network, folder=tmp_path / "d"))
     delivered = {(each.publication, each.node): each.time for each in real.deliveries}
-    events = real.events
-    agreement = compare(contacts, workload, events, delivered, protocol, slowest=30 * PACE)
+    agreement = compare(
+        contacts, workload, real.events, delivered, protocol, slowest=slowest * pace, stalls=real.stalls
+    )
     assert agreement.broken == []
     assert agreement.lost == []
     assert real.repeated == []
-    assert delivered
+    missing = [each for each in agreement.differences if each.happened is None]
+    assert delivered or all("no time for them" in each.reason for each in missing)
 
 
 def test_devices_in_namespaces_find_each_other_by_beacons() -> None:
