@@ -1,6 +1,7 @@
 """How long community detection takes on a trace, and the pictures of the Socio-Aware Overlay's page.
 
     python bench/socio_aware_overlay.py [--trace FILE | --small]
+    python bench/socio_aware_overlay.py --leaving [--trace FILE]                 brokers that leave for good
     python bench/socio_aware_overlay.py --pictures RESULTS [--folder FOLDER]     (docs/pictures unless told otherwise)
 
 FILE is a contact table, best Reality as imported; without one, a made-up crowd, or a small one. RESULTS is the folder
@@ -16,7 +17,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from hunet import make_world, read_contacts
+from hunet import Contacts, Crash, Workload, make_workload, make_world, read_contacts, run
 from hunet.report.runs import Runs, Studies, tables_of
 from hunet.systems.socio_aware_overlay.claims import EVALUATION
 from hunet.systems.socio_aware_overlay.detection import agreed, detect
@@ -39,11 +40,43 @@ def main() -> None:
     ask.add_argument("--small", action="store_true")
     ask.add_argument("--pictures", type=Path, metavar="RESULTS")
     ask.add_argument("--folder", type=Path, default=Path("docs/pictures"))
-    said = ask.parse_args()
-    if said.pictures:
-        draw(said.pictures, said.folder)
+    ask.add_argument("--leaving", action="store_true")
+    chosen = ask.parse_args()
+    if chosen.pictures:
+        draw(chosen.pictures, chosen.folder)
+    elif chosen.leaving:
+        leaving(read_contacts(chosen.trace) if chosen.trace else make_world("community", seed=1))
     else:
-        speed(said.trace, 600.0 if said.small else 7200.0)
+        speed(chosen.trace, 600.0 if chosen.small else 7200.0)
+
+
+def leaving(contacts: Contacts, seed: int = 1) -> None:
+    """What is delivered of the later publications if all brokers, or half of many, leave after a third of the time."""
+    begin, end = contacts.span
+    when, work = begin + (end - begin) / 3, make_workload(contacts, seed, messages=200)
+    print("| brokers | patience | leave | delivered of later publications | if nobody leaves |\n|---|---|---|---|---|")
+    for group in (True, False):
+        for patience in (None, 0.5):
+            given = {"broker_group": group, "patience": patience}
+            stays = run(contacts, work, "socio-aware-overlay", **given)
+            roles = {row.node: row.role for row in stays.roles.itertuples() if row.time <= when}
+            brokers = sorted(contacts.names.index(node) for node, role in roles.items() if role == "broker")
+            gone = brokers[: max(1, len(brokers) // 2)] if group else brokers
+            left = run(contacts, work, "socio-aware-overlay", crashes=[Crash(n, when, 1e12) for n in gone], **given)
+            shares = [f"{share(result, work, contacts, when, gone):.1%}" for result in (left, stays)]
+            print(
+                f"| {'all central' if group else 'one'} | {patience} | {len(gone)} | {' | '.join(shares)} |", flush=True
+            )
+
+
+def share(result: Any, work: Workload, contacts: Contacts, when: float, gone: list[int]) -> float:
+    """Of the pairs of a later publication and a subscriber, both by devices that stay, those that were served."""
+    later = [each for each in work.publications if each.time > when and each.node not in gone]
+    staying = [each for each in work.subscriptions if each.node not in gone]
+    pairs = {
+        (p.id, contacts.names[s.node]) for p in later for s in staying if (p.topic, True) == (s.topic, p.node != s.node)
+    }
+    return len(pairs & set(result.deliveries[["publication", "node"]].itertuples(index=False, name=None))) / len(pairs)
 
 
 def speed(trace: Path | None, duration: float) -> None:

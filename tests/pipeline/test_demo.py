@@ -12,7 +12,7 @@ import pytest
 from hunet import Contacts, make_workload, make_world, run, write_contacts
 from hunet.cli import main
 from hunet.model import from_mapping
-from hunet.systems import PROTOCOLS, Scales, demo_parameters, protocol_class
+from hunet.systems import PROTOCOLS, Scales, demo_parameters, demo_variants, protocol_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,9 @@ def test_the_demo_compares_all_protocols(
         return capfd.readouterr().out
 
     rows = json.loads(demo("--json"))
-    assert set(rows) == set(PROTOCOLS)
+    assert set(rows) == {*PROTOCOLS, "socio-aware-overlay, unicast"}
+    direct, over_contacts = rows["socio-aware-overlay"], rows["socio-aware-overlay, unicast"]
+    assert direct["out_of_band_packets_mean"] >= 0 == over_contacts["out_of_band_packets_mean"]
     assert rows["push"]["delivery_ratio_mean"] == rows["push"]["reachable_ratio_mean"] > 0
     assert rows["pull"]["overhead_ratio_mean"] == 0
     shown = demo()  # from the results that are there
@@ -63,6 +65,8 @@ def test_settings_of_the_demo_follow_from_the_crowd() -> None:
     assert slow["b-sub"]["decay_cycle"] == 100 * quick["b-sub"]["decay_cycle"]
     assert "b-sub-p" not in slow  # each device finds its own decay cycle
     assert slow["social-election"] == {"replication": "naive"}  # each device finds its own window
+    assert slow["socio-aware-overlay"] == {"broker_link": "direct"}  # each device derives its own threshold
+    assert demo_variants(scales)["socio-aware-overlay"] == {"broker_link": ["direct", "unicast"]}
     for protocol, parameters in quick.items():
         assert from_mapping(protocol_class(protocol).Parameters, parameters)
 
@@ -91,4 +95,5 @@ def test_every_system_shows_what_it_is_for() -> None:
     assert ratio["socialcast"] > ratio["pull"]
     overlay = found["socio-aware-overlay"]
     assert overlay["latency_avg"] < found["push"]["latency_avg"], "brokers reach each other at once"
-    assert overlay["out_of_band_packets"] > 0
+    assert ratio["socio-aware-overlay"] > 0.95  # with thresholds that devices derive
+    assert 0 < overlay["out_of_band_packets"] < 500 * 300, "publications go to each broker once"

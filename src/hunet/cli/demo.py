@@ -52,7 +52,7 @@ def demo(
     if as_json:
         import json
 
-        typer.echo(json.dumps({point["protocol"]: point for point in points}, indent=2))
+        typer.echo(json.dumps(_by_name(points), indent=2))
     else:
         from hunet.report.tables import print_comparison
 
@@ -65,11 +65,22 @@ def demo(
         raise typer.Exit(1)
 
 
+def _by_name(points: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The rows by protocol; a second row of one protocol also has the values in which it differs."""
+    named: dict[str, dict[str, Any]] = {}
+    for point in points:
+        name = str(point["protocol"])
+        if name in named:
+            name = ", ".join([name, *[str(point[axis]) for axis in point if axis.startswith("parameters.")]])
+        named[name] = point
+    return named
+
+
 def _plan(trace: Path | None, messages: int, runs: int, life: float) -> StudyPlan:
     """All protocols, with settings that suit the crowd."""
     from hunet.model.contact_files import read_contacts
     from hunet.pipeline.study_plan import plan_study
-    from hunet.systems import PROTOCOLS, Scales, demo_parameters
+    from hunet.systems import PROTOCOLS, Scales, demo_variants
     from hunet.worlds import make_world
 
     contacts = read_contacts(trace) if trace else make_world("community", seed=1)
@@ -83,7 +94,7 @@ def _plan(trace: Path | None, messages: int, runs: int, life: float) -> StudyPla
             # MOPS watches who meets whom before it begins; all others just wait for the first message.
             "train": _TRAINING,
             "workload": {"messages": messages, "ttl": life, "first": _TRAINING},
-            "parameters": demo_parameters(Scales.of(contacts, life)),
+            "parameters": demo_variants(Scales.of(contacts, life)),
         },
         Path("demo"),
     )
@@ -98,10 +109,10 @@ def _tell(study: StudyPlan, out: Path, trace: Path | None) -> None:
     typer.echo()
     for field in fields_of(StudyResults(out)):
         typer.echo(field.answer())
-    chosen = {point.protocol: point.settings["parameters"] for point in study.points}
+    chosen = [(point.protocol, point.settings["parameters"]) for point in study.points]
     lines = [
         f"{protocol} {', '.join(f'{name}={value}' for name, value in given.items())}"
-        for protocol, given in chosen.items()
+        for protocol, given in chosen
         if given
     ]
     typer.echo(f"Settings for this crowd: {'; '.join(lines)}.")

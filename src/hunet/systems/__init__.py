@@ -108,7 +108,7 @@ class Scales(NamedTuple):
         return cls(within, span, span * len(contacts.names) / max(2 * len(contacts), 1))
 
 
-Purpose = Literal["advise", "quick", "demo"]
+Purpose = Literal["advise", "quick", "demo", "beside"]
 
 
 class Setting(NamedTuple):
@@ -119,7 +119,8 @@ class Setting(NamedTuple):
     protocol: str
     parameters: dict[str, Any]
     purpose: Purpose = "advise"
-    """Who tries it: ``hunet advise``; also its ``--quick``, and ``hunet demo``; or ``hunet demo`` alone, instead."""
+    """Who tries it: ``hunet advise``; also its ``--quick``, and ``hunet demo``; or ``hunet demo`` alone, instead;
+    or the demo in one row more."""
 
 
 class Analysis(NamedTuple):
@@ -213,6 +214,16 @@ def demo_parameters(scales: Scales) -> dict[str, dict[str, Any]]:
             if each.purpose == purpose:
                 chosen.setdefault(each.protocol, each.parameters)
     return {protocol: parameters for protocol, parameters in chosen.items() if parameters}
+
+
+def demo_variants(scales: Scales) -> dict[str, dict[str, Any]]:
+    """The same, with a list of values where the demo shows a protocol in several rows."""
+    chosen = {protocol: dict(parameters) for protocol, parameters in demo_parameters(scales).items()}
+    for each in settings(scales):
+        if each.purpose == "beside":
+            for name, value in each.parameters.items():
+                chosen[each.protocol][name] = [chosen[each.protocol][name], value]
+    return chosen
 
 
 def rounded(seconds: float) -> float:

@@ -80,9 +80,12 @@ def settings(scales: Scales) -> list[Setting]:
     """Devices derive who is familiar; or who spends a certain share of the time together is.
 
     To advise, brokers use contacts only: brokers that reach each other without contacts would need an infrastructure.
-    The demo shows them as the paper has them, and what they send beside contacts.
+    The demo shows them as the paper has them, with what they send beside contacts, and in another row over contacts.
     """
-    found = [Setting("socio-aware-overlay", "socio-aware-overlay", {}, "demo")]
+    found = [
+        Setting("socio-aware-overlay", "socio-aware-overlay", {"broker_link": "direct"}, "demo"),
+        Setting("socio-aware-overlay, over contacts", "socio-aware-overlay", {"broker_link": "unicast"}, "beside"),
+    ]
     for share, carrier in ((0, "contact"), (0, "epidemic"), (8, "epidemic")):
         threshold = rounded(scales.span / share) if share else None
         chosen = {"broker_link": "unicast", "unicast": carrier} | ({"threshold": threshold} if threshold else {})
