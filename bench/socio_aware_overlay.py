@@ -57,7 +57,7 @@ def leaving(contacts: Contacts, seed: int = 1) -> None:
     print("| brokers | patience | leave | delivered of later publications | if nobody leaves |\n|---|---|---|---|---|")
     for group in (True, False):
         for patience in (None, 0.5):
-            given = {"broker_group": group, "patience": patience}
+            given: dict[str, Any] = {"broker_group": group, "patience": patience}
             stays = run(contacts, work, "socio-aware-overlay", **given)
             roles = {row.node: row.role for row in stays.roles.itertuples() if row.time <= when}
             brokers = sorted(contacts.names.index(node) for node, role in roles.items() if role == "broker")
