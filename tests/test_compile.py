@@ -28,7 +28,7 @@ settings = {
     "push": {"buffer": 20}, "pull": {"from_anyone": True}, "spray-and-wait": {"copies": 8},
     "socialcast": {"period": 60.0}, "socialcast-random": {}, "socio-aware-overlay": {"threshold": 300.0},
     "b-sub": {"decay_cycle": 600.0}, "b-sub-p": {}, "b-sub-push": {}, "b-sub-pull": {},
-    "social-election": {"replication": "delegation"}, "random-broker": {}, "mops": {}, "k-nearest": {},
+    "social-election": {"replication": "delegation"}, "random-broker": {}, "mops": {}, "k-nearest": {}, "foresight": {},
 }
 assert set(settings) == set(hunet.PROTOCOLS)
 for name, chosen in settings.items():

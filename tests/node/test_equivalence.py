@@ -30,6 +30,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "socio-aware-overlay": {"broker_link": "unicast"},  # as live nodes have it
     "mops": {},
     "k-nearest": {},
+    "foresight": {},
 }
 
 Event = tuple[float, int, str, int, Any]

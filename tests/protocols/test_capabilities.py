@@ -57,7 +57,7 @@ def test_a_protocol_has_ten_events() -> None:
         (Settles, B_SUB),
         (OutOfBand, {"socio-aware-overlay"}),
         (Trains, {"mops", "k-nearest"}),
-        (Checks, B_SUB | {"max-prop", "prophet", "prophet-v2"}),
+        (Checks, B_SUB | {"foresight", "max-prop", "prophet", "prophet-v2"}),
         (FindsCommunity, {"mops", "socio-aware-overlay", "bubble-rap"}),
         (Counts, B_SUB | BROKERS | {"mops", "socio-aware-overlay", "socialcast", "socialcast-random"}),
         (Delivers, {"bubble-rap", "max-prop", "prophet", "prophet-v2", "pull", "push", "spray-and-wait"}),

@@ -44,6 +44,8 @@ PROTOCOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "max-prop, delete": ("max-prop", {"acknowledged": "delete"}),
     "bubble-rap": ("bubble-rap", {"threshold": 3.0, "window": 5.0}),
     "bubble-rap, handover": ("bubble-rap", {"threshold": 3.0, "window": 5.0, "handover": True, "rank": "single"}),
+    "foresight": ("foresight", {"doubt": 1.0}),
+    "foresight, small buffers": ("foresight", {"price": 0.3, "buffer": 2}),
     "b-sub": ("b-sub", {"decay_cycle": 4.0, "buffer": 3}),
     "b-sub, two hops": ("b-sub", {"decay_cycle": 4.0, "max_hops": 2}),
     "b-sub-p": ("b-sub-p", {"decay_cycle": 4.0, "exact": True}),

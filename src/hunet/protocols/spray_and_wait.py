@@ -11,8 +11,9 @@ Two carriers on slow links may hand tokens to the same device at the same time; 
 only ever lost with the copies that a full buffer, a crash or old age takes away.
 
 Where we depart from the paper, and why. The paper routes to one destination and stops there. Here every subscriber is
-a destination, so a delivery to one ends nothing and costs no token; the subscriber does not become a carrier. On a
-slow link deliveries go before sprays.
+a destination, so a delivery to one ends nothing and costs no token; the subscriber does not become a carrier, unless
+``subscribers_serve`` says that it keeps the message, without tokens, for other subscribers. On a slow link deliveries
+go before sprays.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class SprayAndWaitParameters(QueueParameters, frozen=True):
     """Spray and Wait's parameters."""
 
     copies: Annotated[int, doc("tokens of a new message: carriers it may have", symbol="L", ge=1)] = 8
+    subscribers_serve: Annotated[
+        bool, doc("whether a subscriber keeps what it wanted and gives it to other subscribers; in the paper it does not")
+    ] = False
     deliveries_cost: Annotated[bool, doc("whether a delivery takes half of the tokens, as in The ONE")] = False
 
 
@@ -79,7 +83,7 @@ class SprayAndWait(QueueRouter):
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:
         assert isinstance(packet, Spray)
-        return super().keeps(messages, packet) if packet.tokens else 0
+        return super().keeps(messages, packet) if packet.tokens or self.parameters.subscribers_serve else 0
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Spray) and packet.tokens:

@@ -142,7 +142,7 @@ class Finder(NamedTuple):
     """A function of (contacts, parameters)."""
 
 
-_OURS = ("baselines", "socialcast", "socio_aware_overlay", "b_sub", "social_election", "mops")
+_OURS = ("baselines", "socialcast", "socio_aware_overlay", "b_sub", "social_election", "mops", "foresight")
 _GROUP = "hunet.systems"
 
 
