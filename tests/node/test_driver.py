@@ -188,6 +188,7 @@ LEARNT: dict[str, tuple[str, ...]] = {
     "random-broker": ("table", "_score"),
     "mops": ("learner.history", "learner.exchange", "structure", "book"),
     "k-nearest": ("seen", "published"),
+    "foresight": ("encounters.count", "reaches", "open"),
 }
 """For each protocol, what it must have learnt before its state is worth writing."""
 STATES: list[tuple[str, dict[str, Any]]] = [
@@ -207,6 +208,10 @@ STATES: list[tuple[str, dict[str, Any]]] = [
 
 
 TRANSIENT = {
+    "Foresight._subscribers": "computed again",
+    "Foresight._worth": "computed again",
+    "Foresight._refused": "of a contact",
+    "Foresight._now": "of a contact",
     "Protocol.rng": "drawn anew",
     "Buffer._buried": "asked of the catalogue",
     "Carrier._dead": "asked of the catalogue",

@@ -1,7 +1,7 @@
 """States on the disk: parts that are damaged, and states of other versions of hunet.
 
 ``python -m tests.node.test_states`` writes ``states-1.cbor`` again, which must never be needed: later versions have to
-read the file as it is.
+read the file as it is. The state of a protocol that is new is added to what it holds.
 """
 
 from __future__ import annotations

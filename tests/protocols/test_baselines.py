@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
+
 from hunet import Links
 from hunet.testing import Network, Pair
 
@@ -117,6 +119,18 @@ def test_spray_gives_half_of_its_tokens_and_then_waits() -> None:
     first.meet(fourth, at=4)
     assert (first.protocol.tokens[message], fourth.protocol.tokens[message]) == (1, 1)
     assert net.packets() == ["0->1 m0", "0->2 m0", "1->4 m0"]
+
+
+@pytest.mark.parametrize("serve", [False, True])
+def test_spray_lets_subscribers_serve_if_told_so(serve: bool) -> None:
+    net = Network("spray-and-wait", 3, copies=1, subscribers_serve=serve)
+    source, reader, another = net.nodes
+    for each in (reader, another):
+        each.subscribe("x")
+    hello = source.publish("x")
+    source.meet(reader, at=1)
+    reader.meet(another, at=2)
+    assert (another.delivered == [hello]) == serve
 
 
 def test_spray_delivers_to_subscribers_without_spending_a_token() -> None:

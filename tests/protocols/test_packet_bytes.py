@@ -55,7 +55,13 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if issubclass(hint, msgspec.Struct):
         return st.builds(hint, **{field: values(part) for field, part in fields_of(hint).items()})
     numbers = st.integers(-(1 << 63), (1 << 63) - 1)
-    return {str: TEXTS, bytes: st.binary(max_size=8), int: numbers, float: st.floats(allow_nan=False), bool: st.booleans()}[hint]
+    return {
+        str: TEXTS,
+        bytes: st.binary(max_size=8),
+        int: numbers,
+        float: st.floats(allow_nan=False),
+        bool: st.booleans(),
+    }[hint]
 
 
 @st.composite

@@ -34,7 +34,8 @@ class SprayAndWaitParameters(QueueParameters, frozen=True):
 
     copies: Annotated[int, doc("tokens of a new message: carriers it may have", symbol="L", ge=1)] = 8
     subscribers_serve: Annotated[
-        bool, doc("whether a subscriber keeps what it wanted and gives it to other subscribers; in the paper it does not")
+        bool,
+        doc("whether subscribers keep what they wanted and give it to others who want it; not in the paper"),
     ] = False
     deliveries_cost: Annotated[bool, doc("whether a delivery takes half of the tokens, as in The ONE")] = False
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hunet
-from hunet.model import Catalogue, PeerError, from_mapping
+from hunet.model import Catalogue, PeerError
 from hunet.model.messages import DeviceCatalogue
 from hunet.protocols.contract import Driver
 from hunet.protocols.state import parts_of, restore_part
 from hunet.systems.foresight.encounters import SPANS, Encounters, span_of
-from hunet.systems.foresight.foresight import Foresight
+from hunet.systems.foresight.foresight import Foresight, ForesightParameters
 from hunet.systems.foresight.packets import CHANCES, TOP, Guided, Known, Reach, Share, level_of, packed, unpacked
 from hunet.testing import Network
 from tests.strategies import crowd
@@ -102,9 +102,7 @@ def test_a_changed_interest_is_heard_of_at_the_next_meeting() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_at_no_price_it_delivers_what_push_does(seed: int) -> None:
     contacts, workload = crowd(seed)
-    free, push = (
-        hunet.run(contacts, workload, name, **given) for name, given in (("foresight", {"price": 0.0}), ("push", {}))
-    )
+    free, push = hunet.run(contacts, workload, "foresight", price=0.0), hunet.run(contacts, workload, "push")
     assert free.summary["delivered"] == push.summary["delivered"]
 
 
@@ -189,7 +187,7 @@ def test_a_device_goes_on_where_it_stopped() -> None:
     net[0].publish("news", at=now + 1)
     net[0].meet(net[1], at=now + 10)
     before = net[0].protocol
-    again = Foresight(0, from_mapping(Foresight.Parameters, {}), cast("Driver", _Disk()), Random(0))
+    again = Foresight(0, ForesightParameters(), cast("Driver", _Disk()), Random(0))
     for name, part in parts_of(before).items():
         restore_part(again, name, part)
     assert parts_of(again) == parts_of(before)

@@ -17,7 +17,7 @@ from hunet.systems.foresight.packets import (
     Levels,
     Reach,
     Share,
-    Wants,
+    Subscribed,
     check,
     level_of,
     packed,
@@ -57,7 +57,7 @@ class Foresight(Carrier):
 
     saved: ClassVar[dict[str, Any]] = {
         "encounters": Encounters,
-        "wants": dict[Node, Wants],
+        "wants": dict[Node, Subscribed],
         "reaches": dict[Node, dict[Node, Levels]],
         "evidence": dict[Node, int],
         "relays": dict[Node, tuple[Node, ...]],
@@ -69,7 +69,7 @@ class Foresight(Carrier):
     def __init__(self, node: Node, parameters: ForesightParameters, driver: Driver, rng: Random) -> None:
         super().__init__(node, parameters, driver, rng)
         self.encounters = Encounters()
-        self.wants: dict[Node, Wants] = {node: Wants(0, ())}
+        self.wants: dict[Node, Subscribed] = {node: Subscribed(0, ())}
         """What each device wants, as far as known."""
         self.reaches: dict[Node, dict[Node, Levels]] = {}
         """What neighbours have told: for each device and span, the level of their chance."""
@@ -105,13 +105,13 @@ class Foresight(Carrier):
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
-        self._note(self.node, Wants(self.wants[self.node].version + 1, tuple(sorted(self.topics))))
+        self._note(self.node, Subscribed(self.wants[self.node].version + 1, tuple(sorted(self.topics))))
 
     def unsubscribe(self, topic: Topic, now: float) -> None:
         super().unsubscribe(topic, now)
-        self._note(self.node, Wants(self.wants[self.node].version + 1, tuple(sorted(self.topics))))
+        self._note(self.node, Subscribed(self.wants[self.node].version + 1, tuple(sorted(self.topics))))
 
-    def _note(self, node: Node, wants: Wants) -> None:
+    def _note(self, node: Node, wants: Subscribed) -> None:
         known = self.wants.get(node)
         if known is None or known.version < wants.version:
             self.wants[node] = wants

@@ -4,7 +4,7 @@
 [0, 1, 5, 11, 15]
 >>> levels = (0, 0, 1, 2, 3, 5, 8, 13, 15)
 >>> packed(levels).hex(), unpacked(packed(levels)) == levels
-('001235 8df0'.replace(" ", ""), True)
+('0012358df0', True)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def unpacked(data: bytes) -> Levels:
     return tuple([level for byte in data for level in (byte >> 4, byte & TOP)][: len(SPANS)])
 
 
-class Wants(msgspec.Struct, frozen=True, gc=False):
+class Subscribed(msgspec.Struct, frozen=True, gc=False):
     """What a device wants, and how often that has changed: the later word counts."""
 
     version: int
@@ -52,7 +52,7 @@ class Known(msgspec.Struct, frozen=True, gc=False):
     """What the sender tells of a device: its own chances to get something to it, and what it wants, if that is new."""
 
     levels: bytes
-    wants: Wants | None
+    wants: Subscribed | None
 
 
 class Reach(Control, frozen=True, gc=False):
