@@ -29,23 +29,23 @@ COLUMNS: dict[str, tuple[Metric, int, float]] = {
 """Metric, digits and unit by heading."""
 
 
-def _mops_table(labels: str, columns: str, places: Iterable[tuple[list[str], Runs]]) -> str:
-    """Results of MOPS at some places of the studies, each with its labels."""
+def _mops_table(labels: str, columns: str, points: Iterable[tuple[list[str], Runs]]) -> str:
+    """Results of MOPS at some points of the studies, each with its labels."""
     shown = [COLUMNS[name] for name in columns.split(" | ")]
     rows = [
         [*named, *(runs.at(metric, MOPS).text(digits, unit) for metric, digits, unit in shown)]
-        for named, runs in places
+        for named, runs in points
     ]
     return table(f"{labels} | {columns}", rows)
 
 
 def figure_table(runs: Runs, axis: str, name: Callable[[Any], str]) -> str:
-    places = runs.only(MOPS).by(axis)
+    values = runs.only(MOPS).by(axis)
     rows = [
-        [f"{metric}, {scheme}", *(runs.at(metric, scheme, **{axis: coordinates}).text() for coordinates in places)]
+        [f"{metric}, {scheme}", *(runs.at(metric, scheme, **{axis: value}).text() for value in values)]
         for metric, scheme in product(("utility", "efficiency"), SCHEMES)
     ]
-    return table(f"| {' | '.join(map(name, places))}", rows)
+    return table(f"| {' | '.join(map(name, values))}", rows)
 
 
 def threshold_table(runs: Runs) -> str:
@@ -70,6 +70,19 @@ def recorded_table(studies: Studies) -> str:
             [runs.at(m, scheme, ttl=life, **coordinates).text() for m in ("utility", "efficiency")] for life in lives
         ]
         rows.append([f"{trace}: {label}", *map(", ".join, by_life)])
+    return table(f"utility, efficiency | {' | '.join(map(hours, lives))}", rows)
+
+
+def scarce_table(runs: Runs) -> str:
+    """Utility and efficiency where links are full, for some α."""
+    lives = [3600, DAY, 3 * DAY]
+    cases: list[tuple[str, str, Row]] = [(scheme, scheme, {}) for scheme in (PUSH, NEIGHBORS, PULL)]
+    cases += [(f"mops, α = {alpha:g}", MOPS, {"alpha": alpha}) for alpha in runs.only(MOPS).by("alpha")]
+    rows = []
+    for label, scheme, coordinates in cases:
+        here = runs.only(**coordinates)
+        by_life = [[here.at(m, scheme, ttl=life).text() for m in ("utility", "efficiency")] for life in lives]
+        rows.append([label, *map(", ".join, by_life)])
     return table(f"utility, efficiency | {' | '.join(map(hours, lives))}", rows)
 
 
