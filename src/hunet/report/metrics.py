@@ -11,9 +11,27 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from hunet.model.intervals import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+NEARLY_ALL = 0.9
+"""The share of people from which on a community holds nearly everybody."""
 _UNITS = {"number": ("", 1.0), "ratio": ("", 1.0), "seconds": (" (min)", 60.0), "bytes": (" (MB)", 1e6)}
+
+
+def community_sizes(observed: Mapping[str, float]) -> dict[int, int]:
+    """How many communities of each size a system has found, the largest first."""
+    start = "communities_of_"
+    sizes = {int(name.removeprefix(start)): int(n) for name, n in observed.items() if name.startswith(start)}
+    return dict(sorted(sizes.items(), reverse=True))
+
+
+def community_warning(observed: Mapping[str, float]) -> str:
+    """A sentence for people where one community holds nearly everybody, so that a system has little to decide."""
+    sizes = community_sizes(observed)
+    people, largest = sum(size * n for size, n in sizes.items()), max(sizes, default=0)
+    if largest < max(NEARLY_ALL * people, 2):
+        return ""
+    return f"One community holds {largest} of {people} people: a higher threshold finds more of them."
 
 
 class Metric(NamedTuple):

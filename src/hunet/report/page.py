@@ -17,6 +17,7 @@ from hunet.report.chart import write_rows
 from hunet.report.comparison import Placement, compare_with_best
 from hunet.report.field import Alternatives, by_repetition, ceiling_of, fields_of
 from hunet.report.html import facts, table, write_page
+from hunet.report.metrics import community_warning
 from hunet.report.study import REPORTED, StudyResults
 from hunet.report.study_figures import draw_fields, study_figures, write_figures
 
@@ -67,6 +68,7 @@ def write_report(
         "<h2>Results</h2>",
         results.html(),
         f"<p>Highest delivery first; mean ± half of the 95 % confidence interval.{_about_brokers(study)}</p>",
+        *_about_communities(study),
         "<h2>Which differences are real?</h2>",
         *_differences(compared),
         "<h2>Figures</h2>",
@@ -107,6 +109,16 @@ def _about_brokers(study: StudyResults) -> str:
     if "out_of_band_bytes" in shown:
         text += " Out of band: traffic between brokers that no contact carried, as over the Internet."
     return text
+
+
+def _about_communities(study: StudyResults) -> Iterator[str]:
+    """For each protocol and contacts in which one community holds nearly everybody, a warning."""
+    found: dict[tuple[str, str], str] = {}
+    for row in study.rows:
+        if warning := community_warning(row["observed"]):
+            found.setdefault((row["protocol"], row["contacts"]), warning)
+    for (protocol, contacts), warning in found.items():
+        yield f"<p class=warning>{escape(f'{protocol} on {contacts}: {warning}')}</p>"
 
 
 class _Table(NamedTuple):

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hunet.model.intervals import Interval
-from hunet.report.metrics import METRICS, Metric, duration
+from hunet.report.metrics import METRICS, Metric, community_sizes, community_warning, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,13 @@ def print_summary(result: Result) -> None:
         value = summary.get(metric.name)  # older results have fewer metrics
         if value or not metric.sparse:
             table.add_row(metric.label, _text(metric, value), metric.remark)
+    sizes = community_sizes(summary["observed"])
+    if sizes:
+        text = ", ".join(str(size) if n == 1 else f"{n} of {size}" for size, n in sizes.items())
+        table.add_row("communities", text, "people in each")
     Console().print(table)
+    if warning := community_warning(summary["observed"]):
+        Console().print(warning)
 
 
 def print_parameters(name: str, summary: str, parameters: Iterable[Parameter]) -> None:

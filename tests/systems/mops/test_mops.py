@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from hunet import Contacts, Links, Publication, Subscription, Workload, make_workload, make_world, run
 from hunet.model import ConfigurationError
+from hunet.report.metrics import community_sizes, community_warning
+from hunet.report.tables import print_summary
 from hunet.systems.mops.closeness_graph import ClosenessGraph, closeness_table, mean_separations
 from hunet.systems.mops.errands import Errand
 from hunet.systems.mops.interests import InterestBook, InterestList, Internal, Lists, Relay
@@ -585,3 +587,19 @@ def test_mo_9_without_a_default_weight_there_are_fewer_forwardings_and_longer_de
         with_default, without = small_campus["mops", hours], small_campus["mops, 0", hours]
         assert without["relayed"] < with_default["relayed"]
         assert without["latency_avg"] > with_default["latency_avg"]
+
+
+def test_a_community_of_nearly_everybody_is_shown_and_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """At T = 0 all who are linked are one community: the broker has nobody to serve outside."""
+    contacts = Contacts.from_records(
+        [(a, b, t, t + 5.0) for a, b, t in (("a", "b", 0), ("b", "c", 10), ("a", "c", 20))]
+    )
+    workload = Workload.of([Publication("m1", 5.0, 0, "x", 100, None)], [Subscription(1, "x")])
+    links = [(0, 1, 0.9), (1, 2, 0.9), (0, 2, 0.9)]
+    result = run(contacts, workload, "mops", closeness=links, threshold=0.0)
+    assert community_sizes(result.summary["observed"]) == {3: 1}
+    print_summary(result)
+    assert "One community holds 3 of 3 people" in capsys.readouterr().out
+    apart = run(contacts, workload, "mops", closeness=links, threshold=1.0)
+    assert community_sizes(apart.summary["observed"]) == {1: 3}
+    assert not community_warning(apart.summary["observed"])

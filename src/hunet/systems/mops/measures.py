@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hunet.report.metrics import community_sizes
 from hunet.report.runs import Figure, Row
 
 
@@ -28,6 +29,10 @@ def _share(hops: int) -> Figure:
     return share
 
 
+def _largest_community(row: Row) -> float | None:
+    return max(community_sizes(row["observed"]), default=None)
+
+
 def _all_forwardings(row: Row) -> float:
     """Of events and of lists: the paper blames the latter for the cost of a small T."""
     return float(row["relayed"] + row["observed"]["lists_sent"])
@@ -35,6 +40,7 @@ def _all_forwardings(row: Row) -> float:
 
 FIGURES: dict[str, Figure] = {
     "communities": COMMUNITIES,
+    "largest_community": _largest_community,
     "broker_count": BROKER_COUNT,
     "list_forwardings": LISTS,
     "all_forwardings": _all_forwardings,

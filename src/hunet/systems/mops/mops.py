@@ -395,9 +395,11 @@ class Mops(WeightedCarrier):
     def observations(self, now: float) -> dict[str, float]:  # noqa: ARG002
         """Sums over devices: list forwardings (Fig. 10), the structure, and what decides closeness (section III.A)."""
         decided = self.structure.graph.decided_for(self.node)
+        starts = self.node == self.community
         return {
             "lists_sent": self._lists_sent,
-            "communities": float(self.node == self.community),
+            "communities": float(starts),
+            **({f"communities_of_{len(self.structure.members(self.node))}": 1.0} if starts else {}),
             "brokers": float(bool(self.bridges)),
             "hellos": self.learner.hellos if self.learner else 0,
             "hello_bytes": self.learner.hello_bytes if self.learner else 0,
