@@ -198,7 +198,7 @@ def figures_of(names: Iterable[str]) -> dict[str, Callable[[dict[str, Any]], flo
     """The papers' own figures of the systems that some protocols or analyses belong to.
 
     >>> list(figures_of(["mops"]))[:2]
-    ['communities', 'broker_count']
+    ['communities', 'largest_community']
     """
     chosen = set(names)
     of = [one for one in systems().values() if one.figures and chosen & {*one.protocols, *one.analyses}]
