@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.metadata
 import os
 import shutil
 import signal
@@ -18,6 +19,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from hunet.pipeline.java import spark_home
 
 if TYPE_CHECKING:
     from hunet.pipeline.java import Java
@@ -33,17 +36,16 @@ _LONGEST = 900
 
 def archive_of(java: Java) -> Path | None:
     """Where the archive of this Java and this Spark is, or would be; None if the user wants none."""
-    import pyspark
-
     if os.environ.get(SWITCH) == "off":
         return None
-    jars = Path(pyspark.__file__).parent / "jars"
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hunet"
-        key = f"{java.build}\n{java.path.resolve()}\n{jars.resolve()}\n{jars.stat().st_mtime_ns}"
+        home = spark_home()
+        key = f"{java.build}\n{java.path.resolve()}\n{home}\n{(home / 'jars').stat().st_mtime_ns}"
     except (OSError, RuntimeError):  # no home, or a Spark from elsewhere
         return None
-    name = f"java-{java.version}-spark-{pyspark.__version__}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsa"
+    spark = importlib.metadata.version("pyspark")
+    name = f"java-{java.version}-spark-{spark}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsa"
     return folder / name
 
 

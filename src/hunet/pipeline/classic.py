@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from hunet.model.errors import ConfigurationError
 from hunet.pipeline.class_archive import archive_of, make_in_background, use_archive
-from hunet.pipeline.java import Java, SparkError, find_java, java_home
+from hunet.pipeline.java import Java, SparkError, find_java, java_home, spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,11 +48,15 @@ SQL_SETTINGS = {
     # The largest there is stands for no limit: any other makes Spark measure the batch again at each row.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.parquet.compression.codec": "zstd",
+    # Spark would be told of every call where in the program it stands: twice as many calls.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
 }
 """What our jobs rely on, wherever they run."""
 _SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",  # there is nothing to adapt, and every stage is planned anew
 }
 """For a job of a few megabytes."""
 # Spark reports by exceptions, which become our errors; its log would say the same again, at length.
@@ -83,9 +87,6 @@ class Wish(NamedTuple):
 
 def start(wish: Wish, scratch: Path) -> SparkSession:
     """Start Java and Spark; everything that they write beside the work goes to ``scratch``."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
     if wish.master.startswith("spark://"):
         _reach(wish.master)
     java = find_java(memory=wish.memory)
@@ -95,11 +96,13 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
     logging.getLogger().addFilter(_not_py4j)
     logging.getLogger("py4j").propagate = False
     try:
-        with _elsewhere(scratch):  # what Java leaves in its working directory goes with that folder
-            with _ctrl_c_waits():  # until it is known whom to end
-                process = _launch(java, settings, scratch)
-            SparkContext(gateway=_gateway(process, scratch / _CONNECTION))
-            session = SparkSession.builder.getOrCreate()
+        with _ctrl_c_waits():  # until it is known whom to end
+            process = _launch(java, settings, scratch)
+        from pyspark import SparkContext  # while Java starts
+        from pyspark.sql import SparkSession
+
+        SparkContext(gateway=_gateway(process, scratch / _CONNECTION))
+        session = SparkSession.builder.getOrCreate()
     except BaseException as error:
         _forget_java()
         if process is not None:
@@ -168,6 +171,19 @@ def ship(session: SparkSession, package: Path) -> None:
 def is_local(session: SparkSession) -> bool:
     """Whether tasks run in the driver's own process, which has what the driver has."""
     return re.match(r"local(\[|$)", str(session.sparkContext.master)) is not None
+
+
+def start_python(session: SparkSession) -> None:
+    """Have Spark start a Python process for its tasks, which takes a second, while somebody else plans the work."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    from hunet.pipeline.joining import as_they_are
+
+    def run() -> None:
+        with suppress(Exception):  # Spark may be on its way out; the work will say what is wrong
+            session.range(1).mapInArrow(as_they_are, StructType([StructField("id", LongType())])).collect()
+
+    threading.Thread(target=run, daemon=True).start()
 
 
 def cores(session: SparkSession) -> int:
@@ -269,16 +285,17 @@ def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]
 
 def _launch(java: Java, settings: dict[str, str], scratch: Path) -> subprocess.Popen[bytes]:
     """Start Spark's Java, as PySpark would; it ends when its standard input does, whatever becomes of this process."""
-    from pyspark.find_spark_home import _find_spark_home
-
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # PySpark reads it when it sends a function
+    home = spark_home()
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     asked = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     return subprocess.Popen(
-        [Path(_find_spark_home()) / "bin" / "spark-submit", *options, *asked],
+        [home / "bin" / "spark-submit", *options, *asked],
         stdin=subprocess.PIPE,
+        cwd=scratch,  # what Java leaves there goes with that folder
         env={
             **os.environ,
+            "SPARK_HOME": str(home),
             "JAVA_HOME": str(java_home(java)),
             "SPARK_LOCAL_DIRS": str(scratch),
             "SPARK_CONNECT_MODE": "0",
@@ -350,13 +367,3 @@ def _reach(master: str) -> None:
         else:
             return
     raise SparkError(f"no Spark master answers ({'; '.join(problems)}): is it running, and is the address right?")
-
-
-@contextmanager
-def _elsewhere(folder: Path) -> Iterator[None]:
-    here = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(here)

@@ -153,7 +153,11 @@ def check_internal(rule: str, *columns: str) -> Callable[[DataFrame], DataFrame]
         if rule == "all":
             return rows
         if rule == "scanners":
-            known = rows.where(sf.col("fate").isNull()).select(sf.col(columns[0]).alias("_known")).distinct()
+            # Not filtered before they are gathered: Spark would work out all that a fate depends on anew for each use.
+            used = rows.groupBy(sf.col(columns[0]).alias("_known")).agg(
+                sf.bool_or(sf.col("fate").isNull()).alias("_scans")
+            )
+            known = used.where("_scans").select("_known")
             joined = rows.join(known, sf.col(columns[-1]) == sf.col("_known"), "left")
             external = sf.col("fate").isNull() & sf.col("_known").isNull()
             return joined.withColumn("fate", sf.when(external, "external").otherwise(sf.col("fate"))).drop("_known")

@@ -23,7 +23,7 @@ from hunet.pipeline.joining import BYTES_PER_PART, join_sightings
 from hunet.pipeline.meetings import check_positions, check_stays, stays_together, within_range
 from hunet.pipeline.quality import COUNTED, NOT_RECORDS, Fates, unit_warnings
 from hunet.pipeline.schemas import ddl
-from hunet.pipeline.session import stage
+from hunet.pipeline.session import stage, start_python
 from hunet.pipeline.sources import Head, LogFile, Source, find_at, find_files, read_head, read_heads_at
 from hunet.pipeline.storage import Storage, is_uri, join, refuse_foreign
 from hunet.pipeline.traces import MARKER, measure_contacts, measure_nodes
@@ -183,6 +183,8 @@ class Import:
             self._choose()
         storage = Storage(spark)
         storage.refuse_foreign(out, MARKER, self._foreign)
+        if self.is_small:
+            start_python(spark)
         reading = Reading(
             self._heads[0],
             self.settings.columns,

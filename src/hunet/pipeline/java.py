@@ -3,11 +3,15 @@
 Spark needs Java 17 or newer. Its launcher always asks Java for the module ``jdk.incubator.vector``; a runtime without
 it refuses to start, and one with it prints a warning. So Spark is given a small home of its own with a ``java`` that
 drops that one argument and calls the real one. Nothing is installed and no file of the machine is changed.
+
+Spark itself has such a home, too, with links to all its files but one: a session that finds MLlib builds Scala's mirror
+of its functions at every start, which takes a second, and nothing here uses MLlib.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -20,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hunet.model.errors import HunetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 OLDEST = 17
 _WRAPPER = """#!/bin/sh
@@ -85,15 +89,34 @@ def java_home(java: Java) -> Path:
     dropped = [option for since, option in _DROPPED if java.version >= since]
     path = str(java.path).replace("'", "'\\''")
     script = _WRAPPER.format(java=path, quiet=" ".join(quiet), dropped="|".join(dropped))
-    name = hashlib.sha256(script.encode()).hexdigest()[:16]
-    for parent in (Path(sys.prefix) / "share", Path(tempfile.gettempdir())):
-        home = parent / f"hunet-java-{os.getuid()}" / name
-        try:
-            _install(home, script)
-        except OSError:
-            continue  # a read-only environment: the next place
-        return home
-    raise SparkError(f"no place for Spark's java: neither {sys.prefix} nor {tempfile.gettempdir()} can be written")
+
+    def fill(home: Path) -> None:
+        (home / "bin").mkdir()
+        (home / "bin" / "java").write_text(script, encoding="utf-8")
+        (home / "bin" / "java").chmod(0o755)
+
+    home = _installed("java", script, fill)
+    if home is None:
+        raise SparkError(f"no place for Spark's java: neither {sys.prefix} nor {tempfile.gettempdir()} can be written")
+    return home
+
+
+def spark_home() -> Path:
+    """The folder that Spark starts from: the one that SPARK_HOME names, else the package's without MLlib."""
+    if "SPARK_HOME" in os.environ:
+        return Path(os.environ["SPARK_HOME"])
+    package = importlib.util.find_spec("pyspark")  # not imported: that takes a while, and Java may start meanwhile
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError("No module named 'pyspark'", name="pyspark")
+    whole = Path(package.origin).parent
+
+    def fill(home: Path) -> None:
+        (home / "jars").mkdir()
+        for each in (*whole.iterdir(), *(whole / "jars").iterdir()):
+            if each.name not in ("jars", "__pycache__") and not each.name.startswith("spark-mllib_"):
+                (home / each.relative_to(whole)).symlink_to(each)
+
+    return _installed("spark", f"{whole} {(whole / 'jars').stat().st_mtime_ns}", fill) or whole
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
@@ -133,22 +156,32 @@ def _probe(path: Path, memory: str) -> tuple[str, int, str]:
     return ("" if version >= OLDEST else f"is version {version}"), version, output.strip()
 
 
-def _install(home: Path, script: str) -> None:
+def _installed(kind: str, content: str, fill: Callable[[Path], None]) -> Path | None:
+    """A folder with this content, made once in the environment or, where that is read-only, in a temporary place."""
+    name = hashlib.sha256(content.encode()).hexdigest()[:16]
+    for parent in (Path(sys.prefix) / "share", Path(tempfile.gettempdir())):
+        home = parent / f"hunet-{kind}-{os.getuid()}" / name
+        try:
+            _install(home, fill)
+        except OSError:
+            continue
+        return home
+    return None
+
+
+def _install(home: Path, fill: Callable[[Path], None]) -> None:
     """Make the folder in one step, so that two processes that start together cannot see half of it."""
-    if (home / "bin" / "java").exists():
+    if home.exists():
         return
     home.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=".new-", dir=home.parent))
     try:
-        program = new / "bin" / "java"
-        program.parent.mkdir()
-        program.write_text(script, encoding="utf-8")
-        program.chmod(0o755)
+        fill(new)
         new.chmod(0o755)
         try:
             new.rename(home)
         except OSError:
-            if not (home / "bin" / "java").exists():
+            if not home.exists():
                 raise
     finally:
         shutil.rmtree(new, ignore_errors=True)

@@ -12,6 +12,7 @@ import atexit
 import re
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from contextlib import contextmanager, suppress
@@ -44,6 +45,7 @@ __all__ = [
     "spark_session",
     "stage",
     "stages_told",
+    "start_python",
     "stop_spark",
     "watched",
 ]
@@ -78,9 +80,7 @@ def spark_session(
     job needs.
     """
     _hush()
-    from pyspark.sql import SparkSession
-
-    running = SparkSession.getActiveSession()
+    running = _running()
     if running is None:
         wish = classic.Wish(_master(master), _memory(memory), options or {}, small)
         running = _start(wish, given=master is not None)
@@ -110,6 +110,12 @@ def is_connect(spark: SparkSession) -> bool:
 def cores(spark: SparkSession) -> int:
     """How many tasks run at the same time."""
     return connect.cores(spark) if is_connect(spark) else classic.cores(spark)
+
+
+def start_python(spark: SparkSession) -> None:
+    """Say that tasks will need Python, before they are planned: on this machine it then starts meanwhile."""
+    if not is_connect(spark) and classic.is_local(spark):
+        classic.start_python(spark)
 
 
 def for_streams(spark: SparkSession, function: Callable[..., Any], *given: Any) -> Callable[..., Any]:
@@ -195,6 +201,15 @@ def spark_errors(memory: str = DEFAULT_MEMORY) -> Iterator[None]:
         if isinstance(error, (Py4JError, ConnectionError)) and "Java server" in text + type(error).__name__:
             raise SparkError("Spark's Java process has gone: it may have been killed for its memory") from None
         raise SparkError(f"Spark failed: {first_line(error)}") from error
+
+
+def _running() -> SparkSession | None:
+    """The session that runs, if any; PySpark is not imported to find that there is none."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 def _start(wish: classic.Wish, *, given: bool) -> SparkSession:
