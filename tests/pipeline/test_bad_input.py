@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytestmark = pytest.mark.usefixtures("spark")  # the session that the command finds running
@@ -86,6 +89,28 @@ CASES: dict[str, tuple[dict[str, bytes], list[str], str]] = {
         ["log.csv", "--format", "csv"],
         "log.csv, line 1: no column 'b' among a, c, start",
     ),
+    "columns of one name": (
+        {"log.csv": b"a,b,start,end,A\n1,2,3,4,5\n"},
+        ["log.csv"],
+        "log.csv, line 1: has two columns 'a' (case does not count): rename one of them",
+    ),
+    "a column for two": (
+        {"log.csv": b"a,b,start,end\n1,2,3,4\n"},
+        ["log.csv", "--column", "a=b"],
+        "log.csv: column 'b' cannot be both 'a' and 'b'",
+    ),
+    "our own column": ({"log.csv": b"a,b,start,_line\n1,2,3,4\n"}, ["log.csv"], "line 1: has a column '_line', a name"),
+    "columns in another order": (
+        {"logs/a.csv": b"a,b,start,end\n1,2,3,4\n", "logs/b.csv": b"a,b,end,start\n1,2,9,8\n"},
+        ["logs"],
+        "b.csv, line 1: has the columns a, b, end, start, and logs/a.csv has a, b, start, end: import files of one "
+        "header at a time",
+    ),
+    "a condition on no column": (
+        {"log.csv": b"a,b,start,end\n1,2,3,4\n"},
+        ["log.csv", "--where", "rssi > 3"],
+        "--where rssi > 3: [UNRESOLVED_COLUMN",
+    ),
     "nothing left": (
         {"log.csv": b"a,b,start\n1,1,3\n"},
         ["log.csv"],
@@ -98,6 +123,7 @@ CASES: dict[str, tuple[dict[str, bytes], list[str], str]] = {
         "internal 'me': write all, scanners, or numbers",
     ),
     "wrong unit": ({"log": GOOD.encode()}, ["log", "--unit", "weeks"], "unit 'weeks': write one of s, ms"),
+    "no number as gap": ({"log": GOOD.encode()}, ["log", "--gap", "nan"], "give 0 or more seconds"),
     "wrong gap": ({"log": GOOD.encode()}, ["log", "--gap", "-1"], "give 0 or more seconds"),
     "late origin": ({"log": b"1 2 3 4\n"}, ["log", "--origin", "99"], "origin 99 is after the first contact (3)"),
 }
@@ -121,6 +147,22 @@ def test_one_clear_line(hunet: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(answer.err.strip().splitlines()) == 1
     assert not Path("out").exists()
     assert {str(path) for path in Path().rglob("*") if path.is_file()} == set(files), "nothing else was left"
+
+
+def test_parquet_that_spark_does_not_read(hunet: Any, tmp_path: Path) -> None:
+    moment = pa.array([1_000_000_000], pa.timestamp("ns"))
+    pq.write_table(pa.table({"a": ["x"], "b": ["y"], "start": moment}), tmp_path / "log.parquet")
+    nanoseconds = hunet("trace", "import", tmp_path / "log.parquet", "-o", tmp_path / "out")
+    assert "column 'start' has times in nanoseconds, which Spark does not read: write microsec" in nanoseconds.err
+    (tmp_path / "logs").mkdir()
+    for name, kind in (("a", pa.int32()), ("b", pa.int64())):
+        whole = pa.array([1], kind)
+        table = pa.table({"a": whole, "b": pa.array([2], kind), "start": [0.0]})
+        pq.write_table(table, tmp_path / "logs" / f"{name}.parquet")
+    types = hunet("trace", "import", tmp_path / "logs", "-o", tmp_path / "out")
+    assert re.search(r"logs/b\.parquet: column '[ab]' has another type than in the first file", types.err)
+    assert len(types.err.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_times_in_the_wrong_unit_are_warned_of(hunet: Any, tmp_path: Path) -> None:

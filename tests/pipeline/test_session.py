@@ -7,15 +7,27 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hunet.model import ConfigurationError
 from hunet.pipeline.classic import _reach
-from hunet.pipeline.java import Java, SparkError, find_java, java_home
-from hunet.pipeline.session import _master, scratch_folder, spark_errors, spark_session, stop_spark
+from hunet.pipeline.java import Java, SparkError, find_java, java_home, spark_home
+from hunet.pipeline.session import (
+    _master,
+    scratch_folder,
+    spark_errors,
+    spark_session,
+    start_python,
+    stop_spark,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NEEDED = ("bash", "sh", "env", "dirname", "cat", "rm", "chmod", "uname", "readlink", "ps")
 """What Spark's own scripts call."""
@@ -79,6 +91,40 @@ def test_the_wrapper_drops_what_java_refuses(tmp_path: Path, monkeypatch: pytest
         check=True,
     ).stdout
     assert said.splitlines() == ["-XX:-UsePerfData", "-cp", "a b", "Main", ""]
+
+
+def test_the_home_of_spark_lacks_mllib_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
+
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    whole, home = Path(pyspark.__file__).parent, spark_home()
+    assert home == spark_home()
+    assert home.is_relative_to(tmp_path)
+    missing = {path.name for path in (whole / "jars").iterdir()} - {path.name for path in (home / "jars").iterdir()}
+    assert [name.split("_")[0] for name in missing] == ["spark-mllib"]
+    assert all(path.exists() for path in (*home.iterdir(), *(home / "jars").iterdir()))
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "theirs"))
+    assert spark_home() == tmp_path / "theirs"
+
+
+def test_a_place_for_homes_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then Spark starts from its own folder."""
+    import pyspark
+
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    assert spark_home() == Path(pyspark.__file__).parent
+
+
+def test_python_starts_while_the_work_is_planned(spark: SparkSession) -> None:
+    before = set(threading.enumerate())
+    start_python(spark)
+    (started,) = set(threading.enumerate()) - before
+    started.join()
+    assert started.daemon
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from hunet.model import ConfigurationError, InputError, OutputError
 from hunet.model.contact_files import read_contacts
 from hunet.pipeline.contacts import contacts_of, fates_of
 from hunet.pipeline.importing import Import, ImportSettings, import_trace
+from hunet.pipeline.sources import find_files
 from hunet.pipeline.statistics import trace_statistics
 from hunet.pipeline.storage import Storage
 from hunet.pipeline.traces import read_trace
@@ -143,6 +144,42 @@ def test_json_lines(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows) + "{broken\n")
     said = import_trace(spark, tmp_path / "log.jsonl", tmp_path / "out", ImportSettings(where="rssi > -80"))
     assert (said["format"], said["fates"]) == ("json", {"kept": 1, "unreadable": 1, "filtered": 1})
+
+
+def test_names_of_files_stand_for_themselves(spark: SparkSession, tmp_path: Path) -> None:
+    """Blanks, brackets and stars are no patterns; a URI may write them as Python does; an empty file says nothing."""
+    folder = tmp_path / "a [b] c"
+    folder.mkdir()
+    (folder / "l*{1} %20.csv").write_text(LOG)
+    (folder / "nothing.csv").touch()
+    (tmp_path / "a b c").mkdir()
+    (tmp_path / "a b c" / "lx{1} %20.csv").write_text(LOG.replace("ann", "zoe"))
+    here = import_trace(spark, folder, tmp_path / "tr[ace]")
+    there = import_trace(spark, folder.as_uri(), (tmp_path / "again [x]").as_uri())
+    assert here["fingerprint"] == there["fingerprint"]
+    assert (here["ignored_files"], there["ignored_files"]) == (["nothing.csv"], []), "Spark does not list it"
+    assert list(read_contacts(tmp_path / "again [x]").records()) == CONTACTS
+    rejected = Storage(spark).read_parquet(tmp_path / "tr[ace]" / "rejected.parquet").collect()
+    assert {row["file"] for row in rejected} == {str(folder / "l*{1} %20.csv")}
+    assert Storage(spark).files(f"file://{tmp_path}/a*c/lx*") == [
+        (f"file:{tmp_path}/a b c/lx{{1}} %20.csv", len(LOG)),
+    ]
+
+
+def test_a_zip_of_a_desktop(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        for name in ("logs/one.csv", "__MACOSX/logs/._one.csv", "logs/.DS_Store"):
+            archive.writestr(name, LOG)
+    assert [log.member for log in find_files(tmp_path / "logs.zip")[0]] == ["logs/one.csv"]
+
+
+def test_a_key_that_the_first_file_lacks(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "1.json").write_text('{"a": 1, "b": 2, "start": 0}\n')
+    (tmp_path / "logs" / "2.json").write_text('{"a": 1, "b": 3, "start": 0, "end": 60}\n')
+    said = import_trace(spark, tmp_path / "logs", tmp_path / "trace")
+    assert said["fates"] == {"kept": 1, "unreadable": 1}, "one has no end"
+    assert list(read_contacts(tmp_path / "trace").records()) == [("1", "3", 0.0, 60.0)]
 
 
 def test_a_csv_without_a_header(spark: SparkSession, tmp_path: Path) -> None:

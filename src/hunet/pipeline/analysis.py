@@ -64,7 +64,7 @@ def open_communities(spark: SparkSession, location: str | Path, method: str | No
     from pyspark.sql import functions as sf
 
     try:
-        table = spark.read.parquet(Storage(spark).uri(join(location, "communities.parquet")))
+        table = Storage(spark).read_parquet(join(location, "communities.parquet"))
     except AnalysisException:
         raise InputError(location, "has no communities.parquet: make it with 'hunet trace communities'") from None
     if "window" in table.columns:

@@ -19,6 +19,7 @@ What is left is symmetric: of a pair, rows that overlap, touch, or are at most `
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -53,7 +54,7 @@ class Cleaning:
             raise ConfigurationError(
                 f"internal '{self.internal}': write all, scanners, or numbers such as 1-41 or 1-20,30"
             )
-        if self.gap < 0 or self.extend < 0:
+        if not all(math.isfinite(length) and length >= 0 for length in (self.gap, self.extend)):
             raise ConfigurationError("gaps and extensions are lengths of time: give 0 or more seconds")
 
 

@@ -34,7 +34,7 @@ from hunet.model.contacts import content_fingerprint
 from hunet.model.errors import ConfigurationError, InputError, OutputError
 from hunet.pipeline.contacts import only_contacts
 from hunet.pipeline.formats import choose_format, format_named
-from hunet.pipeline.formats.format import Format, Reading
+from hunet.pipeline.formats.format import Format
 from hunet.pipeline.importing import SMALL, ImportSettings, Work, shifted
 from hunet.pipeline.messages import Messages, stream_of
 from hunet.pipeline.quality import Fates, unit_warnings
@@ -232,7 +232,7 @@ class _Batches:
         totals = {**before, **{key: before[key] + value for key, value in found.items()}, "batch": number}
         if heads:
             chosen = follow.check_format(choose_format(heads, before.get("format") or follow.settings.format))
-            with closing(_Batch(follow, source, chosen, heads[0], before)) as batch:
+            with closing(_Batch(follow, source, chosen, heads, before)) as batch:
                 totals |= batch.save(storage, number)
         storage.write_json(follow.state_of(number), totals)
         if "slot" in totals:
@@ -256,12 +256,14 @@ class _Batches:
 class _Batch:
     """One batch on its way."""
 
-    def __init__(self, follow: Follow, source: Source, chosen: Format, head: Head, before: dict[str, Any]) -> None:
+    def __init__(
+        self, follow: Follow, source: Source, chosen: Format, heads: list[Head], before: dict[str, Any]
+    ) -> None:
         self._follow, self._chosen, self._before = follow, chosen, before
         self._known: dict[str, Any] = before.get("following", {})
         """What earlier batches have found."""
         settings = follow.settings
-        reading = Reading(head, settings.columns, settings.scan, settings.where, settings.time_format, settings.schema)
+        reading = settings.reading(chosen, heads)
         self._cleaning = settings.cleaning(chosen)
         self._node_tables = {"nodes.parquet": "fate is null", "external.parquet": "fate is not null"}
         if self._cleaning.internal == "all":
@@ -273,7 +275,7 @@ class _Batch:
         self._checked.unpersist()
 
     def _read(self, spark: SparkSession, table: str) -> DataFrame:
-        return spark.read.parquet(Storage(spark).uri(join(self._follow.out, table)))
+        return Storage(spark).read_parquet(join(self._follow.out, table))
 
     def _bound(self, latest: float | None) -> float:
         return float("-inf") if latest is None else latest - self._follow.late

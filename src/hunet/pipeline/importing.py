@@ -74,6 +74,16 @@ class ImportSettings:
     single_file: bool = False
     """Tables as one file each."""
 
+    def reading(self, chosen: Format, heads: Sequence[Head]) -> Reading:
+        """What the format's parser is told of files with these beginnings; raises where they do not go together."""
+        head = heads[0]
+        if chosen.name == "json":  # a key that the first file lacks is a column, too
+            head = Head(head.file, [line for each in heads for line in each.lines])
+        reading = Reading(head, self.columns, self.scan, self.where, self.time_format, self.schema)
+        if chosen.check is not None:
+            chosen.check(heads, reading)
+        return reading
+
     def cleaning(self, chosen: Format) -> Cleaning:
         """The rules of the contact stage, the format's where the user said nothing."""
         if self.reversed not in ("set-aside", "repair"):
@@ -150,6 +160,7 @@ class Import:
         else:
             self.chosen = choose_format(self._heads, self.settings.format)
         self.cleaning = self.settings.cleaning(self.chosen)
+        self._reading = self.settings.reading(self.chosen, self._heads)
 
     @property
     def is_small(self) -> bool:
@@ -185,16 +196,8 @@ class Import:
         storage.refuse_foreign(out, MARKER, self._foreign)
         if self.is_small:
             start_python(spark)
-        reading = Reading(
-            self._heads[0],
-            self.settings.columns,
-            self.settings.scan,
-            self.settings.where,
-            self.settings.time_format,
-            self.settings.schema,
-        )
         source = Source(spark, self._files, self.settings.table)
-        work = Work(source, self.chosen, self.cleaning, self.settings, reading)
+        work = Work(source, self.chosen, self.cleaning, self.settings, self._reading)
         try:
             return work.save(storage, out, self.name, self._ignored, len(self._files))
         finally:

@@ -109,14 +109,16 @@ def spark_home() -> Path:
     if package is None or package.origin is None:
         raise ModuleNotFoundError("No module named 'pyspark'", name="pyspark")
     whole = Path(package.origin).parent
+    parts = sorted(part for part in whole.iterdir() if part.name not in ("jars", "__pycache__"))
 
     def fill(home: Path) -> None:
         (home / "jars").mkdir()
-        for each in (*whole.iterdir(), *(whole / "jars").iterdir()):
-            if each.name not in ("jars", "__pycache__") and not each.name.startswith("spark-mllib_"):
+        for each in (*parts, *(whole / "jars").iterdir()):
+            if not each.name.startswith("spark-mllib_"):
                 (home / each.relative_to(whole)).symlink_to(each)
 
-    return _installed("spark", f"{whole} {(whole / 'jars').stat().st_mtime_ns}", fill) or whole
+    content = f"{whole} {(whole / 'jars').stat().st_mtime_ns} {[part.name for part in parts]}"
+    return _installed("spark", content, fill) or whole
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:

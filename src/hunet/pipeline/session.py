@@ -194,6 +194,11 @@ def spark_errors(memory: str = DEFAULT_MEMORY) -> Iterator[None]:
         if unread and re.search(r"EOFException|ZipException|end of input stream|DataFormat|not a gzip", text):
             path = unread[1] if "://" in unread[1] else f"/{unread[1]}"
             raise SparkError(f"{unquote(path)}: is damaged or cut short: fetch or pack it again") from None
+        mixed = re.search(r"reading file (?:file:/+)?(\S+?)\.\s.*Parquet column \[(\w+)\]\. (Expected .*?)\. SQL", text)
+        if mixed:
+            path = unread[1] if unread and "://" in unread[1] else f"/{mixed[1]}"
+            problem = f"column '{mixed[2]}' has another type than in the first file ({mixed[3]})"
+            raise SparkError(f"{unquote(path)}: {problem}: write all files with the same types") from None
         if "OutOfMemoryError" in text or "GC overhead" in text:
             raise SparkError(f"Spark ran out of memory with {memory}: give it more with --memory") from None
         if "No space left on device" in text:
@@ -221,6 +226,7 @@ def _start(wish: classic.Wish, *, given: bool) -> SparkSession:
             _State.ours = classic.join(classic.SQL_SETTINGS | wish.options)
         else:
             _State.ours = classic.start(wish, scratch)
+        _hush_errors()
     except BaseException:
         stop_spark()
         raise
@@ -247,6 +253,14 @@ def _hush() -> None:
     import warnings
 
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+
+
+def _hush_errors() -> None:
+    """PySpark logs an error that names a place in SQL, with Java's stack, and then raises it: we say it in a line."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _memory(given: str) -> str:

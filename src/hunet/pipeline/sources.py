@@ -73,7 +73,7 @@ class Head(NamedTuple):
 
 
 def find_files(path: Path, pattern: str = "*") -> tuple[list[LogFile], list[str]]:
-    """The inputs under a path in natural order, and what was passed over (hidden files and READMEs)."""
+    """The inputs under a path in natural order, and what was passed over (hidden and empty files, READMEs)."""
     if not path.exists():
         raise InputError(path, "no such file or folder")
     if path.is_file():
@@ -86,7 +86,7 @@ def find_files(path: Path, pattern: str = "*") -> tuple[list[LogFile], list[str]
 
 def logs_below(folder: Path, files: list[Path], pattern: str) -> tuple[list[LogFile], list[str]]:
     """The inputs among files of a folder of this machine."""
-    chosen, ignored = _chosen([str(each.relative_to(folder)) for each in files], pattern)
+    chosen, ignored = _chosen({str(each.relative_to(folder)): each.stat().st_size for each in files}, pattern)
     return [log for name in chosen for log in _open_up(folder / name)], ignored
 
 
@@ -107,21 +107,23 @@ def logs_among(
     """The inputs among files that Spark lists below a URI; packing is told by the file's name."""
     top = location.rstrip("/")
     names = {(path.removeprefix(top).lstrip("/") or Path(path).name): path for path in sizes}
-    chosen, ignored = _chosen(list(names), pattern)
+    chosen, ignored = _chosen({name: sizes[path] for name, path in names.items()}, pattern)
     kinds = {".zip": "zip", ".parquet": "parquet", ".orc": "orc"}
     found = [(names[name], kinds.get(Path(name).suffix.lower(), "plain")) for name in chosen]
     logs = [LogFile(path, kind, path, sizes[path]) for path, kind in found]
     return [member for log in logs for member in (_members(spark, log) if log.packing == "zip" else [log])], ignored
 
 
-def _chosen(names: list[str], pattern: str) -> tuple[list[str], list[str]]:
+def _chosen(sizes: dict[str, int], pattern: str) -> tuple[list[str], list[str]]:
+    """Of files by their names and sizes the logs, and what is passed over; an empty file says nothing."""
     found: list[str] = []
     ignored: list[str] = []
-    for name in sorted(names, key=natural_order):
+    for name in sorted(sizes, key=natural_order):
         own = Path(name).name
         if fnmatch(name, pattern) or fnmatch(own, pattern):
             hidden = any(part.startswith((".", "_")) for part in Path(name).parts)  # as Spark has it
-            (ignored if hidden or "readme" in own.lower() else found).append(name)
+            empty = not sizes[name] and len(sizes) > 1
+            (ignored if hidden or empty or "readme" in own.lower() else found).append(name)
     return found, ignored
 
 
@@ -135,9 +137,8 @@ def _open_up(path: Path) -> list[LogFile]:
                 return [LogFile(where, kind, str(path), size)]
         if start == b"PK\x03\x04":
             with zipfile.ZipFile(path) as archive:
-                members = [(info.filename, info.file_size) for info in archive.infolist() if not info.is_dir()]
-            ordered = sorted(members, key=lambda member: natural_order(member[0]))
-            return [LogFile(where, "zip", str(path), long, name) for name, long in ordered]
+                sizes = {info.filename: info.file_size for info in archive.infolist() if not info.is_dir()}
+            return [LogFile(where, "zip", str(path), sizes[name], name) for name in _chosen(sizes, "*")[0]]
     except zipfile.BadZipFile as error:
         raise InputError(path, f"the zip file is damaged or cut short ({error}): fetch or pack it again") from None
     except OSError as error:
@@ -238,9 +239,9 @@ class Source:
         return located.drop("_block", "_first", "_last", "_shift", "_label")
 
     def _scan(self) -> DataFrame:
-        reader = self.spark.read
         if self.table is not None:
             return self._table()
+        reader = self._storage.reader()
         places = [self._storage.uri(log.where) for log in self._scanned]
         if self.kind == "text":
             return reader.option("lineSep", "\n").text(places)
@@ -330,7 +331,7 @@ class Source:
                             raise InputError(labels[source], problem) from None
 
         places = list(dict.fromkeys(self._storage.uri(log.where) for log in self._packed))
-        files = self.spark.read.format("binaryFile").load(places).select("path", "content")
+        files = self._storage.reader().format("binaryFile").load(places).select("path", "content")
         return files.mapInArrow(read, ddl("lines"))
 
 
@@ -350,9 +351,10 @@ def _members(spark: SparkSession, log: LogFile) -> list[LogFile]:
                     [pa.array(list(x)) for x in zip(*found, strict=True)], ["name", "size"]
                 )
 
-    rows = spark.read.format("binaryFile").load(log.where).select("content").mapInArrow(names, "name string, size long")
-    members = sorted(rows.collect(), key=lambda row: natural_order(row["name"]))
-    return [log._replace(member=row["name"], size=row["size"]) for row in members]
+    files = Storage(spark).reader().format("binaryFile").load(log.where)
+    rows = files.select("content").mapInArrow(names, "name string, size long")
+    sizes = {row["name"]: row["size"] for row in rows.collect()}
+    return [log._replace(member=name, size=sizes[name]) for name in _chosen(sizes, "*")[0]]
 
 
 def _trimmed(text: Column) -> Column:

@@ -25,7 +25,7 @@ from hunet.pipeline.session import first_line, is_connect
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 ROWS_PER_FILE = 1 << 19
 """Rows of a table's part file, about: the table is cut in its order."""
@@ -63,6 +63,8 @@ class Storage:
 
     def uri(self, location: str | Path) -> str:
         """A location as Spark's readers and writers take it."""
+        if re.match("file:///", str(location)):  # as the user wrote it; where Spark lists, it writes file:/
+            return "file://" + unquote(urlsplit(str(location)).path)
         if is_uri(location):
             return str(location)
         if self._remote:
@@ -73,13 +75,28 @@ class Storage:
             )
         return f"file://{Path(location).absolute()}"  # as it is: Spark takes %20 for a name, and not for a blank
 
+    def reader(self) -> DataFrameReader:
+        """A reader of files by their names as they are: a bracket or a star in one stands for itself."""
+        return self._spark.read.option("__globPaths__", "false")
+
+    def read_parquet(self, location: str | Path) -> DataFrame:
+        """A table as Spark writes it."""
+        return self.reader().parquet(self.uri(location))
+
     def files(self, location: str | Path) -> list[tuple[str, int]]:
-        """Paths and sizes of all files at a URI or below; empty if there is nothing."""
+        """Paths and sizes of all files at a URI or below; empty if there is nothing.
+
+        A URI is taken as it stands, and as a pattern if nothing is there.
+        """
+        as_it_is = self._files(location, self.reader())
+        return as_it_is or (self._files(location, self._spark.read) if re.search(r"[*?\[{]", str(location)) else [])
+
+    def _files(self, location: str | Path, reader: DataFrameReader) -> list[tuple[str, int]]:
         from pyspark.errors import AnalysisException
 
         try:
             found = (
-                self._spark.read.format("binaryFile")
+                reader.format("binaryFile")
                 .option("recursiveFileLookup", "true")
                 .load(self.uri(location))
                 .select("path", "length")

@@ -256,7 +256,7 @@ def runs_of(spark: SparkSession, folder: Path | str) -> DataFrame | None:
     found: DataFrame | None = None
     for kind in ("runs", "failed"):
         try:
-            table = spark.read.parquet(Storage(spark).uri(join(folder, kind))).dropDuplicates(["key"])
+            table = Storage(spark).read_parquet(join(folder, kind)).dropDuplicates(["key"])
             _ = table.schema  # Spark Connect looks only now whether it is there
         except AnalysisException as error:
             if "PATH_NOT_FOUND" not in str(error):

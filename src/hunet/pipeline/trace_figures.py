@@ -35,7 +35,7 @@ def trace_figures(trace: Trace, folder: str | Path, communities: DataFrame | Non
     graph = analyse_graph(trace, join(folder, "graph"), GraphSettings(trace.span, methods=()))
 
     def table(name: str) -> DataFrame:
-        return spark.read.parquet(Storage(spark).uri(join(folder, f"{name}.parquet")))
+        return Storage(spark).read_parquet(join(folder, f"{name}.parquet"))
 
     pairs, nodes = table("pairs/pairs"), table("graph/nodes")
     gaps = table("pairs/inter_contacts").join(pairs.select("a", "b", "category"), ["a", "b"], "left")

@@ -86,16 +86,16 @@ def _sums() -> list[Column]:
 def read_rows(spark: SparkSession, location: str | Path, description: dict[str, Any]) -> DataFrame:
     """The contacts of a trace that ``said`` is read of; of one that is followed, those that were there then."""
     storage = Storage(spark)
-    contacts = spark.read.parquet(storage.uri(join(location, "contacts.parquet")))
+    contacts = storage.read_parquet(join(location, "contacts.parquet"))
     if "batch" not in description:
         return contacts.select(*names("contacts"))
-    still = spark.read.parquet(storage.uri(join(location, f"open.parquet/slot={description['slot']}")))
+    still = storage.read_parquet(join(location, f"open.parquet/slot={description['slot']}"))
     return contacts.where(contacts["batch"] <= description["batch"]).select(*names("contacts")).unionAll(still)
 
 
 def read_nodes(spark: SparkSession, location: str | Path, description: dict[str, Any]) -> DataFrame:
     """The nodes of a trace, in the same way."""
-    nodes = spark.read.parquet(Storage(spark).uri(join(location, "nodes.parquet")))
+    nodes = Storage(spark).read_parquet(join(location, "nodes.parquet"))
     return (nodes if "batch" not in description else nodes.where(nodes["batch"] <= description["batch"])).select("node")
 
 

@@ -9,7 +9,7 @@ tells why: nothing is thrown away here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -65,6 +65,8 @@ class Format:
     """Whether ``parse`` needs the number of every line, which takes one more scan of the log."""
     has_columns: bool = False
     """Whether the input's columns have names of their own, so that ``--column`` and ``--where`` know them."""
+    check: Callable[[Sequence[Head], Reading], None] | None = None
+    """Raises if the beginnings of the files do not go together, or lack what is asked of them."""
 
     def matches(self, head: Head) -> list[bool]:
         """For each line of a beginning, after the preamble, whether it looks like this format's."""

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hunet.model.errors import ConfigurationError, InputError, did_you_mean
 from hunet.pipeline.formats.format import Format, Reading, number_in, unreadable
+from hunet.pipeline.storage import is_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -69,6 +70,9 @@ def _places(header: _Header, wanted: tuple[str, ...], reading: Reading) -> dict[
                 f"name it with --column {name}=ITS-NAME",
                 reading.head.lines[0][0] if reading.head.lines else None,
             )
+        other = next((ours for ours, theirs in places.items() if theirs == found), None)
+        if other is not None:
+            raise InputError(label, f"column '{found}' cannot be both '{other}' and '{name}': name two with --column")
         places[name] = found
     for name in ("end", "duration"):
         found = header.find(name, columns)
@@ -80,11 +84,72 @@ def _places(header: _Header, wanted: tuple[str, ...], reading: Reading) -> dict[
     return places
 
 
+def _check(wanted: tuple[str, ...]) -> Callable[[Sequence[Head], Reading], None]:
+    """Columns that cannot be told apart or are missing, and files whose columns differ, are told before Spark starts.
+
+    Files at a URI are looked into by Spark alone, and of many of them some; tables are known to Spark alone.
+    """
+
+    def check(heads: Sequence[Head], reading: Reading) -> None:
+        kind = heads[0].file.packing
+        if kind in ("orc", "table") or (kind == "parquet" and is_uri(heads[0].file.where)):
+            return
+        headers = [_header(head, reading) for head in heads]
+        for head, header in zip(heads, headers, strict=True):
+            label, line = head.file.label, head.lines[0][0] if head.lines else None
+            folded = [name.lower() for name in header.names]
+            twice = next((name for name in header.names if folded.count(name.lower()) > 1), None)
+            if twice is not None:
+                raise InputError(label, f"has two columns '{twice}' (case does not count): rename one of them", line)
+            if "_line" in folded:
+                raise InputError(label, "has a column '_line', a name that is used here: rename it", line)
+            if kind != "parquet" and header.names != headers[0].names and not _is_json(head):
+                raise InputError(
+                    label,
+                    f"has the columns {', '.join(header.names)[:200]}, and {heads[0].file.label} has "
+                    f"{', '.join(headers[0].names)[:200]}: import files of one header at a time (--files PATTERN)",
+                    line,
+                )
+        whole = _json_header(reading.head, reading.schema) if _is_json(heads[0]) else headers[0]
+        _places(whole, wanted, reading)
+
+    return check
+
+
+def _is_json(head: Head) -> bool:
+    return bool(head.lines) and head.lines[0][1].startswith("{")
+
+
+def _header(head: Head, reading: Reading) -> _Header:
+    """The columns of a file from its beginning."""
+    if head.file.packing == "parquet":
+        return _parquet_header(head)
+    return (_json_header if _is_json(head) else _csv_header)(head, reading.schema)
+
+
+def _parquet_header(head: Head) -> _Header:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(head.file.where)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(head.file.label, f"is no Parquet file that can be read: {str(error)[:200]}") from None
+    for each in schema:
+        if pa.types.is_timestamp(each.type) and each.type.unit == "ns":
+            raise InputError(
+                head.file.label,
+                f"column '{each.name}' has times in nanoseconds, which Spark does not read: write microseconds "
+                "(pandas: to_parquet(..., coerce_timestamps='us', allow_truncated_timestamps=True))",
+            )
+    return _Header(schema.names, {}, {})
+
+
 def _parser(wanted: tuple[str, ...], renamed: dict[str, str]) -> Callable[[DataFrame, Reading], DataFrame]:
     def parse(rows: DataFrame, reading: Reading) -> DataFrame:
         if "_line" in rows.columns:
             header, table = _table(rows, reading)
-        elif reading.head.lines[0][1].startswith("{"):
+        elif _is_json(reading.head):
             header, table = _json(rows, reading)
         else:
             header, table = _csv(rows, reading)
@@ -306,6 +371,7 @@ CSV = Format(
     parse=_parser(_CONTACT, _SEEN),
     tell=lambda head: _names(_csv_header, _CONTACT)(head) and not _names(_csv_header, _STAY)(head),
     has_columns=True,
+    check=_check(_CONTACT),
 )
 
 ASSOCIATIONS = Format(
@@ -317,6 +383,7 @@ ASSOCIATIONS = Format(
     makes="stays",
     tell=_names(_csv_header, _STAY),
     has_columns=True,
+    check=_check(_STAY),
 )
 
 JSON = Format(
@@ -327,6 +394,7 @@ JSON = Format(
     parse=_parser(_CONTACT, _SEEN),
     tell=_names(_json_header, _CONTACT),
     has_columns=True,
+    check=_check(_CONTACT),
 )
 
 TABLES = tuple(
@@ -337,6 +405,7 @@ TABLES = tuple(
         pattern=r"(?!)",
         parse=_parser(_CONTACT, _SEEN),
         has_columns=True,
+        check=_check(_CONTACT),
     )
     for kind, summary in (
         ("parquet", "Parquet files with the columns a, b, start and end or duration, or others by --column"),
