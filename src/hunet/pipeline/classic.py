@@ -104,11 +104,11 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
         SparkContext(gateway=_gateway(process, scratch / _CONNECTION))
         session = SparkSession.builder.getOrCreate()
     except BaseException as error:
-        _forget_java()
         if process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        _forget_java()
         if not isinstance(error, Exception):
             raise
         raise SparkError(
@@ -347,6 +347,8 @@ def _not_py4j(record: logging.LogRecord) -> bool:
 
 
 def _forget_java() -> None:
+    if "pyspark" not in sys.modules:  # Ctrl-C came while it was imported
+        return
     from pyspark import SparkContext
 
     SparkContext._gateway = None
