@@ -89,6 +89,7 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
     """Start Java and Spark; everything that they write beside the work goes to ``scratch``."""
     if wish.master.startswith("spark://"):
         _reach(wish.master)
+    home = spark_home()
     java = find_java(memory=wish.memory)
     archive = archive_of(java)
     settings = _settings(wish, archive, scratch) | wish.options
@@ -97,7 +98,7 @@ def start(wish: Wish, scratch: Path) -> SparkSession:
     logging.getLogger("py4j").propagate = False
     try:
         with _ctrl_c_waits():  # until it is known whom to end
-            process = _launch(java, settings, scratch)
+            process = _launch(home, java, settings, scratch)
         from pyspark import SparkContext  # while Java starts
         from pyspark.sql import SparkSession
 
@@ -283,10 +284,9 @@ def _settings(wish: Wish, archive: Path | None, scratch: Path) -> dict[str, str]
     return settings | (_SMALL if wish.small else {})
 
 
-def _launch(java: Java, settings: dict[str, str], scratch: Path) -> subprocess.Popen[bytes]:
+def _launch(home: Path, java: Java, settings: dict[str, str], scratch: Path) -> subprocess.Popen[bytes]:
     """Start Spark's Java, as PySpark would; it ends when its standard input does, whatever becomes of this process."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # PySpark reads it when it sends a function
-    home = spark_home()
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     asked = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     return subprocess.Popen(
