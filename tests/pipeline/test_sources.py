@@ -166,6 +166,14 @@ def test_names_of_files_stand_for_themselves(spark: SparkSession, tmp_path: Path
     ]
 
 
+def test_a_trace_beside_its_logs_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text(LOG)
+    (tmp_path / "out" / "nodes.parquet").mkdir(parents=True)
+    (tmp_path / "out" / "trace.json").write_text("{}")
+    (tmp_path / "out" / "nodes.parquet" / "part-0.parquet").write_bytes(b"PAR1")
+    assert [log.given for log in find_files(tmp_path)[0]] == [str(tmp_path / "one.csv")]
+
+
 def test_a_zip_of_a_desktop(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
         for name in ("logs/one.csv", "__MACOSX/logs/._one.csv", "logs/.DS_Store"):

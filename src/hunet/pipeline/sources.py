@@ -22,6 +22,7 @@ from hunet.model.contacts import natural_order
 from hunet.model.errors import ConfigurationError, InputError
 from hunet.pipeline.schemas import ddl
 from hunet.pipeline.storage import Storage, is_uri
+from hunet.pipeline.traces import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,7 +79,11 @@ def find_files(path: Path, pattern: str = "*") -> tuple[list[LogFile], list[str]
         raise InputError(path, "no such file or folder")
     if path.is_file():
         return _open_up(path), []
-    found, ignored = logs_below(path, [each for each in path.rglob("*") if each.is_file()], pattern)
+    traces = [
+        marker.parent for marker in path.rglob(MARKER) if marker.parent != path
+    ]  # what an import left beside logs
+    below = (each for each in path.rglob("*") if not any(each.is_relative_to(trace) for trace in traces))
+    found, ignored = logs_below(path, [each for each in below if each.is_file()], pattern)
     if not found:
         raise InputError(path, f"no files match '{pattern}': there is nothing to import")
     return found, ignored
