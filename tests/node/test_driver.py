@@ -262,6 +262,7 @@ TRANSIENT = {
     "SocialCast._interests": "made when they are needed",
     "SocialCast._said": "for simulations",
     "SocialCast._left_out": "for simulations",
+    "SocialCast._repeats": "asked of the driver when it is needed",
     "SocialCast._first_expiry": "for simulations",
     "SocialCast._movers": "for simulations",
     "SocioAwareOverlay._found": "computed when something changes",
