@@ -101,13 +101,12 @@ def privacy_table(runs: Runs) -> str:
     once, lasting = observed("guessed", "interests"), observed("lasting_guessed", "lasting_interests")
     participant = observed("participant_guessed", "participant_interests")
     columns = ((once, B_SUB), (once, PRIVATE), (participant, PRIVATE), (lasting, PRIVATE))
-    return table(
-        "decay cycle | B-SUB: one greeting | B-SUB-P: one greeting | B-SUB-P: a participant | B-SUB-P: all greetings",
-        (
-            [_power(cycle), *(percent(runs.at(metric, protocol, **{AXIS: cycle}), 1) for metric, protocol in columns)]
-            for cycle in runs.only(PRIVATE).by(AXIS)
-        ),
+    rows = (
+        [_power(cycle), *(percent(runs.at(metric, protocol, **{AXIS: cycle}), 1) for metric, protocol in columns)]
+        for cycle in runs.only(PRIVATE).by(AXIS)
     )
+    heading = "decay cycle | B-SUB: one greeting | B-SUB-P: one greeting | B-SUB-P: a participant | B-SUB-P: all greetings"
+    return f"{table(heading, rows)}\n\n{_repetitions(runs)}."
 
 
 def interests_table(studies: Studies) -> str:
