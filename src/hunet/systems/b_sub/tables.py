@@ -105,7 +105,8 @@ def privacy_table(runs: Runs) -> str:
         [_power(cycle), *(percent(runs.at(metric, protocol, **{AXIS: cycle}), 1) for metric, protocol in columns)]
         for cycle in runs.only(PRIVATE).by(AXIS)
     )
-    heading = "decay cycle | B-SUB: one greeting | B-SUB-P: one greeting | B-SUB-P: a participant | B-SUB-P: all greetings"
+    private = "B-SUB-P: one greeting | B-SUB-P: a participant | B-SUB-P: all greetings"
+    heading = f"decay cycle | B-SUB: one greeting | {private}"
     return f"{table(heading, rows)}\n\n{_repetitions(runs)}."
 
 
