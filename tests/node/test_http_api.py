@@ -179,7 +179,10 @@ def test_every_answer_is_as_the_document_says(tmp_path: Path, protocol: str) -> 
                 for route in api._runner.app.router.routes()
             }
             assert asked == served_here
-            assert (await ask("GET", "/subscriptions"))[1] == {"subscriptions": []}  # the last that was asked
+            assert (await ask("GET", "/subscriptions"))[1] == {
+                "subscriptions": [],
+                "endings": {},
+            }  # the last that was asked
             community = (await ask("GET", "/community"))[1]["members"]
             assert (community is None) == (protocol not in ("socio-aware-overlay", "mops"))
             assert ann.peers()[0]["device"] == bob.device
@@ -198,7 +201,7 @@ def test_a_message_goes_from_api_to_api(tmp_path: Path) -> None:
             listening(ask_bob) as events,
         ):
             assert (await events.next())[1] == "hello"
-            assert await ask_bob("PUT", "/subscriptions/news") == (200, {"subscriptions": ["news"]})
+            assert await ask_bob("PUT", "/subscriptions/news") == (200, {"subscriptions": ["news"], "endings": {}})
             body = {"topic": "news", "text": "grüß dich", "receipts": True}
             status, published = await ask_ann("POST", "/publications", json=body)
             assert status == 201
@@ -472,7 +475,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 ("GET", "/messages?limit=0", 400),
                 ("GET", "/messages?limit=x", 400),
                 ("GET", "/encounters?since=nan", 400),
-                ("PUT", "/subscriptions/" + "x" * 300, 400),
+                ("PUT", "/subscriptions/" + "x" * 501, 400),
                 ("GET", "/../../etc/passwd", 404),
                 ("GET", "/page/index.html", 404),
             ]:

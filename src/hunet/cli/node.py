@@ -303,19 +303,35 @@ def subscribe(
     topic: Annotated[str | None, typer.Argument(help="What to follow.")] = None,
     group: InGroup = None,
     count: Annotated[int | None, typer.Option(metavar="N", help="End after so many messages.", min=1)] = None,
+    lasting: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="Follow it for so long: 90s, 30min, 12h, 7d.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Follow it until then, such as 2026-11-21T18:00.")
+    ] = None,
     folder: Folder = HOME,
     as_json: AsJson = False,
 ) -> None:
     """Follow a topic: one line for each message, as they come, until it is interrupted.
 
-    The subscription holds when this ends: what comes meanwhile is printed next time. See hunet unsubscribe.
+    The subscription holds when this ends: what comes meanwhile is printed next time. See hunet unsubscribe. With --for
+    or --until it ends by itself, and so does this; the last word on a topic counts.
+
+    Example: hunet subscribe 'kind = "alert" and price < 5' --for 2d
     """
+    import time
+
     from hunet.model import ConfigurationError
+    from hunet.model.quantities import duration, moment
 
     if bool(topic) == bool(group):
         raise ConfigurationError("write TOPIC, or --group NAME")
+    if (lasting and until) or (group and (lasting or until)):
+        raise ConfigurationError("write --for, or --until, and neither for a group: leave it when it is over")
     _refuse_invitation(group)
-    for delivery in running(folder).follow(topic or "", group=group or "", most=count):
+    end = moment("--until", until) if until else None
+    end = time.time() + duration("--for", lasting) if lasting else end
+    for delivery in running(folder).follow(topic or "", group=group or "", most=count, until=end):
         _show(delivery, as_json)
 
 
@@ -365,6 +381,8 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show how the node fares: what it holds, and what it has counted."""
+    import time
+
     node_here = running(folder)
     if receipts:
         many = node_here.ask("GET", "receipts", receipts)["subscribers"]
@@ -374,7 +392,11 @@ def status(
     rows = {key: value for key, value in found.items() if key not in ("radios", "counters")}
     rows |= {f"{radio} {key}": value for radio, figures in found["radios"].items() for key, value in figures.items()}
     rows |= found["counters"]
-    rows["subscriptions"] = visible(", ".join(found["subscriptions"])) or "none"
+    endings = {
+        topic: time.strftime("%Y-%m-%d %H:%M", time.localtime(end)) for topic, end in rows.pop("endings").items()
+    }
+    followed = [f"{topic} (until {endings[topic]})" if topic in endings else topic for topic in found["subscriptions"]]
+    rows["subscriptions"] = visible(", ".join(followed)) or "none"
     rows["role"] = found["role"] or "none"
     answer(found, as_json, "\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in rows.items()))
 

@@ -103,6 +103,12 @@ def terms_of(interest: str) -> tuple[tuple[str, float], ...]:
     return tuple([(condition.text, weight) for condition, weight in interest_of(interest).terms])
 
 
+@lru_cache(1 << 14)
+def tag_of(interest: str) -> str | None:
+    """The only tag that an interest asks for, fully; None if it asks for more, or something else."""
+    return interest_of(interest).tag
+
+
 def canonical_interest(text: str) -> str:
     """The canonical form of an interest; raise if it cannot be read."""
     return parse_interest(text).text

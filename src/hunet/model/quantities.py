@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from hunet.model.errors import ConfigurationError
 
@@ -26,6 +27,18 @@ def duration(option: str, text: str) -> float:
     if not found or found[2] not in _SECONDS:
         raise ConfigurationError(f"{option} {text}: write a number and one of s, min, h, d, such as 6h")
     return float(found[1]) * _SECONDS[found[2]]
+
+
+def moment(option: str, text: str) -> float:
+    """Unix seconds, of a time as people write it; without an offset it is one of this machine's clock.
+
+    >>> moment("--until", "2026-11-21T18:00+01:00"), moment("--until", "1795280400")
+    (1795280400.0, 1795280400.0)
+    """
+    try:
+        return float(text) if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text) else datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise ConfigurationError(f"{option} {text}: write a date and a time, such as 2026-11-21T18:00") from None
 
 
 def parse_size(what: str, value: object) -> int:

@@ -59,17 +59,17 @@ class Subscription:
     """Messages on a topic as they come: ``async for delivery in subscription``. Asking for the next takes the last.
 
     Each subscription gets everything that nobody had taken when it began, or, if ``since`` is the number of a take, by
-    that time.
+    that time. It stops when a subscription that was made for some time has ended.
     """
 
-    def __init__(self, deliveries: Deliveries, topic: str, after: int, since: int) -> None:
+    def __init__(self, deliveries: Deliveries, topic: str, after: int, since: int, ends: bool) -> None:
         self.topic = topic
         self.since = since
         self._deliveries = deliveries
         self._last, self._offered = after, 0
         self._ready: deque[Pending] = deque()
         self._changed = asyncio.Event()
-        self._closed = False
+        self._closed, self._ends = False, ends
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
         return self
@@ -80,6 +80,8 @@ class Subscription:
             self._changed.clear()
             if delivery := self.at_once():
                 return delivery
+            if self._ends and not self._deliveries.follows(self.topic):
+                break
             await self._changed.wait()
         raise StopAsyncIteration
 
@@ -131,12 +133,17 @@ class Deliveries:
 
     def listen(self, topic: str, after: int, since: int | None) -> Subscription:
         """Messages on a topic, or of a group by its label; those up to number ``after`` count as taken."""
-        subscription = Subscription(self, topic, after, self._store.takes if since is None else since)
+        began, ends = self._store.takes if since is None else since, topic in self._store.endings()
+        subscription = Subscription(self, topic, after, began, ends)
         for earlier in list(takewhile(lambda waiting: waiting.number <= after, self._store.waiting())):
             if matching_score(topic, earlier.topic):
                 self.take(earlier.number)
         self._subscriptions.append(subscription)
         return subscription
+
+    def follows(self, topic: str) -> bool:
+        """Whether the application wants a topic still."""
+        return topic in self._store.subscriptions()
 
     def forget(self, subscription: Subscription) -> None:
         """A subscription waits no longer."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
-from hunet.model import ConfigurationError, Message, MessageSet, Node, OutputError, matches, members, without
+from hunet.model import ConfigurationError, Message, MessageSet, Node, OutputError, Topic, matches, members, without
 from hunet.node.clock import is_set
 from hunet.node.holdings import Holdings, Quotas
 from hunet.node.publication import PublicationLimits, is_private
@@ -53,6 +53,12 @@ class PrivateArrived(NamedTuple):
     """Something has come on a private topic, and is on the disk; it may call for an answer."""
 
 
+class SubscriptionEnded(NamedTuple):
+    """A subscription that was made for some time is over."""
+
+    topic: Topic
+
+
 class RoleChanged(NamedTuple):
     """The device has another role in its system."""
 
@@ -81,7 +87,7 @@ class Device:
         self.battery = battery
         self._event_log = event_log
         self.store = store
-        self._friends, self._wanted = friends, store.subscriptions()
+        self._friends, self._wanted, self._endings = friends, store.subscriptions(), store.endings()
         self.holdings = Holdings(device, store, quotas or Quotas(), self._favours)
         self.messages = self.holdings.shown
         self.limits = limits or PublicationLimits()
@@ -104,7 +110,7 @@ class Device:
         self._order = count()
         self._durable = False
         """Whether somebody relies on what the event in progress has changed."""
-        self._happened: list[Delivered | PrivateArrived | RoleChanged] = []
+        self._happened: list[Delivered | PrivateArrived | SubscriptionEnded | RoleChanged] = []
         self._writable = True
 
     # Starting -------------------------------------------------------------------------------------------------------
@@ -124,10 +130,10 @@ class Device:
         else:
             self._make()
             self.protocol.start(self.now)
-        wanted = set(store.subscriptions())
-        for topic in sorted(self.protocol.topics - wanted):
+        wanted = [topic for topic in store.subscriptions() if self._endings.get(topic, NEVER) > self.now]
+        for topic in sorted(self.protocol.topics.difference(wanted)):
             self.protocol.unsubscribe(topic, self.now)
-        for topic in store.subscriptions():
+        for topic in wanted:
             try:
                 check_subscription(self._kind, topic)
             except ConfigurationError as error:  # it was made while the node ran another protocol, and may do so again
@@ -373,7 +379,7 @@ class Device:
 
     def weigh_again(self) -> None:
         """The owner has given somebody a name, or follows other topics."""
-        self._wanted = self.store.subscriptions()
+        self._wanted, self._endings = self.store.subscriptions(), self.store.endings()
         self.holdings.weigh_again()
 
     def _keep_quotas(self) -> None:

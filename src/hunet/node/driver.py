@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hunet.model import Message, MessageSet, Node, OutputError, PeerError, Topic, matches, members
 from hunet.node import wire
-from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged
+from hunet.node.device import NEVER, Delivered, Device, PrivateArrived, RoleChanged, SubscriptionEnded
 from hunet.node.link import Link
 from hunet.node.packets import Packets
 from hunet.node.publication import claimed_id
@@ -83,7 +83,17 @@ class ReceiptsHeard(NamedTuple):
     receipts: list[tuple[Receipt, Message, str]]
 
 
-Output = Frame | LinkReady | Handed | AnnouncementsHeard | ReceiptsHeard | Delivered | PrivateArrived | RoleChanged
+Output = (
+    Frame
+    | LinkReady
+    | Handed
+    | AnnouncementsHeard
+    | ReceiptsHeard
+    | Delivered
+    | PrivateArrived
+    | SubscriptionEnded
+    | RoleChanged
+)
 
 
 class LiveDriver(Device):
@@ -164,25 +174,31 @@ class LiveDriver(Device):
                 self.deliver(message, 0)  # the protocol takes it for this device's own, which is no news to it
             self._keep_quotas()
 
-    def subscribe(self, topic: Topic) -> None:
-        """The application wants a topic."""
+    def subscribe(self, topic: Topic, until: float | None = None) -> None:
+        """The application wants a topic: for good, or until then, whatever it has said before."""
         with self._event():
-            if topic not in self.protocol.topics:
+            new = topic not in self.protocol.topics
+            if not new and self._endings.get(topic) == until:
+                return
+            self.store.subscribe(topic, self.now, until)
+            if new:
                 self._changes += 1
-                self.store.subscribe(topic, self.now)
                 self.protocol.subscribe(topic, self.now)
-                self.weigh_again()
-                self._durable = True
+            self.weigh_again()
+            self._durable = True
 
     def unsubscribe(self, topic: Topic) -> None:
         """The application no longer wants a topic."""
         with self._event():
             if topic in self.protocol.topics:
-                self._changes += 1
-                self.store.unsubscribe(topic)
-                self.protocol.unsubscribe(topic, self.now)
-                self.weigh_again()
-                self._durable = True
+                self._unsubscribe(topic)
+
+    def _unsubscribe(self, topic: Topic) -> None:
+        self._changes += 1
+        self.store.unsubscribe(topic)
+        self.protocol.unsubscribe(topic, self.now)
+        self.weigh_again()
+        self._durable = True
 
     def hide(self, author: str) -> None:
         """The application gets nothing of an author any more, nor what is waiting or was shown."""
@@ -207,12 +223,15 @@ class LiveDriver(Device):
 
     def next_timer(self) -> float | None:
         """When :meth:`tick` has something to do."""
-        due = min([self._next_ring(), *(at for at, _ in self._due_again())])
+        due = min([self._next_ring(), *self._endings.values(), *(at for at, _ in self._due_again())])
         return due if due < NEVER else None
 
     def tick(self) -> None:
-        """Time has passed: timers that have run out ring, and contacts that are due begin anew."""
+        """Time has passed: timers ring that have run out, subscriptions end, and contacts that are due begin anew."""
         with self._event():
+            for topic in [topic for topic, until in self._endings.items() if until <= self.now]:
+                self._unsubscribe(topic)
+                self._happened.append(SubscriptionEnded(topic))
             for tag in self._due():
                 self.protocol.timer(tag, self.now)
                 self._carry()

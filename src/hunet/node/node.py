@@ -27,6 +27,7 @@ import logging
 import os
 import time
 from contextlib import AsyncExitStack, contextmanager, suppress
+from math import inf
 from pathlib import Path
 from random import Random
 from shutil import disk_usage
@@ -36,7 +37,7 @@ from hunet.model import ConfigurationError, Message, OutputError, Parameters, in
 from hunet.node.battery import charge
 from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
-from hunet.node.device import Delivered, PrivateArrived, RoleChanged
+from hunet.node.device import Delivered, PrivateArrived, RoleChanged, SubscriptionEnded
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
 from hunet.node.driver import AGAIN, AnnouncementsHeard, Frame, Handed, LinkReady, LiveDriver, ReceiptsHeard
 from hunet.node.encounters import EncounterLog
@@ -405,22 +406,45 @@ class Node(People):
         self._alarm.set()
         return True
 
-    def subscribe(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
+    def subscribe(
+        self,
+        topic: str | Group,
+        after: int = 0,
+        since: int | None = None,
+        *,
+        lasting: float | None = None,
+        until: float | None = None,
+    ) -> Subscription:
         """Follow what matches an interest, or a group; this holds, over restarts too, until :meth:`unsubscribe`.
 
+        An interest can also be followed for so many seconds (``lasting``), or ``until`` a time (Unix seconds): then
+        the subscription ends, and so does waiting for more. The last word on an interest counts.
         Deliveries up to number ``after`` count as taken. Everybody who follows a topic gets all that nobody had taken
         when they began; ``since`` an earlier subscription, its ``since`` says when that was.
         """
         self._check_running()
         if isinstance(topic, Group):
+            if lasting is not None or until is not None:
+                raise ConfigurationError("one belongs to a group until one leaves it: give no time")
             self.join(topic)
             return self.listen(topic, after, since)
         if not topic or is_private(topic):
             raise ConfigurationError("a subscription needs a topic, which does not begin with '~'")
         topic = check_subscription(self._kind, topic)
         with self._watched():
-            self._driver.subscribe(topic)
+            self._driver.subscribe(topic, self._ending(lasting, until))
+        self._alarm.set()
         return self.listen(topic, after, since)
+
+    def _ending(self, lasting: float | None, until: float | None) -> float | None:
+        """Until when a subscription is to hold."""
+        if lasting is not None and until is not None:
+            raise ConfigurationError("a subscription lasts for some time, or until a time: give one of both")
+        now = self._clock()
+        end = until if lasting is None else now + lasting
+        if end is not None and not now < end < inf:
+            raise ConfigurationError("a subscription cannot end before it begins: give a time to come")
+        return end
 
     def listen(self, topic: str | Group, after: int = 0, since: int | None = None) -> Subscription:
         """Messages that match an interest that is followed already, or of a group; none come for one that is not."""
@@ -441,6 +465,10 @@ class Node(People):
     def subscriptions(self) -> list[str]:
         """The interests that this device follows, in their canonical forms; its groups are in :meth:`groups`."""
         return [topic for topic in self._store.subscriptions() if not is_private(topic)]
+
+    def endings(self) -> dict[str, float]:
+        """Those of them that are not for good, and until when they hold (Unix seconds)."""
+        return self._store.endings()
 
     def receipts(self, publication: str) -> int:
         """How many subscribers have a publication, as far as this node has heard."""
@@ -501,6 +529,7 @@ class Node(People):
             "role": role.decode() if role else None,
             "peers": len(self._driver.links),
             "subscriptions": self.subscriptions(),
+            "endings": self.endings(),
             "held": holdings.held.bit_count(),
             "held_bytes": holdings.held_bytes,
             "waiting": self._store.many_waiting(),
@@ -593,6 +622,8 @@ class Node(People):
                         self._spread_receipts()
                 case Delivered(message):
                     self._delivered(message)
+                case SubscriptionEnded():
+                    self._deliveries.wake()
                 case RoleChanged(role):
                     self._tell("role", role=role)
 

@@ -43,6 +43,7 @@ _TABLES = {
     ),
     "contents": "number INTEGER PRIMARY KEY, content BLOB NOT NULL, checksum INTEGER NOT NULL",
     "subscriptions": "topic TEXT PRIMARY KEY, since REAL NOT NULL",
+    "endings": "topic TEXT PRIMARY KEY, until REAL NOT NULL",
     "deliveries": (
         "number INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER UNIQUE NOT NULL, topic TEXT NOT NULL, "
         "hops INTEGER NOT NULL, at REAL NOT NULL, taken INTEGER NOT NULL DEFAULT 0"
@@ -294,13 +295,22 @@ class Store:
         """What the application wants, oldest wish first."""
         return [row[0] for row in self._rows("SELECT topic FROM subscriptions ORDER BY since, topic")]
 
-    def subscribe(self, topic: str, now: float) -> None:
-        """The application wants a topic."""
+    def endings(self) -> dict[str, float]:
+        """Until when it wants what it does not want for good."""
+        return dict(self._rows("SELECT topic, until FROM endings ORDER BY topic"))
+
+    def subscribe(self, topic: str, now: float, until: float | None = None) -> None:
+        """The application wants a topic: for good, or until then, whatever it has said before."""
         self._write("INSERT OR IGNORE INTO subscriptions VALUES (?, ?)", topic, now)
+        if until is None:
+            self._write("DELETE FROM endings WHERE topic = ?", topic)
+        else:
+            self._write("INSERT OR REPLACE INTO endings VALUES (?, ?)", topic, until)
 
     def unsubscribe(self, topic: str) -> None:
         """It no longer does."""
-        self._write("DELETE FROM subscriptions WHERE topic = ?", topic)
+        for table in ("subscriptions", "endings"):
+            self._write(f"DELETE FROM {table} WHERE topic = ?", topic)
 
     def deliver(self, message: int, topic: str, hops: int, at: float) -> bool:
         """Note that a message is the application's to take, once, whatever the protocol knows; whether it is new."""

@@ -223,10 +223,15 @@ class DestinationRouter(Router):
                 if known is None or (known.since < wants.since and node != self.node):
                     self.wants[node] = wants
                     if known is not None:
-                        self.wanting[known.topics] &= ~(1 << node)
+                        self._take_back(node, known.topics)
                     self.wanting[wants.topics] = self.wanting.get(wants.topics, 0) | 1 << node
         else:
             super().receive(peer, packet, now)
+
+    def _take_back(self, node: Node, topics: tuple[Topic, ...]) -> None:
+        self.wanting[topics] &= ~(1 << node)
+        if not self.wanting[topics]:
+            del self.wanting[topics]
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         known = self.known.get(peer)

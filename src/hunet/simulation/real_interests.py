@@ -2,7 +2,9 @@
 
 Infocom 2006 (CRAWDAD cambridge/haggle): participants named the conference's topics that interest them, in
 ``forms/N.dat`` as ``topics=15,22,24``, where N is the mote. What they said to whom is not known; here everybody now and
-then says something on a topic of their own, at the times of B-SUB's workload.
+then says something on a topic of their own, at the times of B-SUB's workload. With ``languages``, a message is in one
+of the languages that its author named (``languages=3,1,5``), and people want their topics in languages that they named:
+``topic-15 and (language = 1 or language = 3)``.
 
 SIGCOMM 2009 (CRAWDAD thlab/sigcomm2009): participants joined interest groups (``interests1.csv`` before,
 ``interests2.csv`` during the conference) and really sent messages to groups: the rows of type M of ``messages.csv``.
@@ -32,6 +34,7 @@ class QuestionnaireWorkload(Parameters, frozen=True):
     """People want the topics that they named, and keep saying something on them (Infocom 2006)."""
 
     folder: Annotated[str, doc("the folder of the forms, N.dat", path=True)] = "forms"
+    languages: Annotated[bool, doc("whether messages are in a language, and people want those they know")] = False
     max_interval: Annotated[
         float, doc("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
     ] = 3600.0
@@ -50,22 +53,33 @@ class GroupWorkload(Parameters, frozen=True):
 def draw_questionnaires(contacts: Contacts, chosen: QuestionnaireWorkload, seed: int) -> Drawn:
     """The topics that participants named, and messages on them."""
     wanted: dict[int, list[str]] = {}
+    languages: dict[int, list[str]] = {}
     for node, name in enumerate(contacts.names):
         path = Path(chosen.folder) / f"{name}.dat"
-        topics = (
-            [line.partition("=")[2] for line in _lines(path) if line.startswith("topics=")] if path.exists() else []
-        )
-        named = [topic.strip() for line in topics for topic in line.split(",") if topic.strip()]
-        if named:
-            wanted[node] = [f"topic-{topic}" for topic in dict.fromkeys(named)]
+        form = _lines(path) if path.exists() else []
+        if topics := _named(form, "topics"):
+            wanted[node] = [f"topic-{topic}" for topic in topics]
+            languages[node] = _named(form, "languages") if chosen.languages else []
     if not wanted:
         raise InputError(chosen.folder, "has no form N.dat with topics= of any node N of these contacts")
     roles = generator(seed, Stream.ROLES)
-    publications = [
-        Publication(f"m{i}", time, node, wanted[node][roles.integers(len(wanted[node]))], chosen.size, chosen.ttl)
-        for i, (time, node) in enumerate(spoken_times(contacts.span, sorted(wanted), chosen.max_interval, seed))
-    ]
-    return publications, [Subscription(node, topic) for node, topics in wanted.items() for topic in topics]
+    publications = []
+    for i, (time, node) in enumerate(spoken_times(contacts.span, sorted(wanted), chosen.max_interval, seed)):
+        topic = wanted[node][roles.integers(len(wanted[node]))]
+        if spoken := languages[node]:
+            topic = f"{topic} language = {spoken[roles.integers(len(spoken))]}"
+        publications.append(Publication(f"m{i}", time, node, topic, chosen.size, chosen.ttl))
+    subscriptions = []
+    for node, topics in wanted.items():
+        known = " or ".join(f"language = {language}" for language in languages[node])
+        subscriptions += [Subscription(node, f"{topic} and ({known})" if known else topic) for topic in topics]
+    return publications, subscriptions
+
+
+def _named(form: list[str], what: str) -> list[str]:
+    """The answers to a question of a form, each once."""
+    lines = [line.partition("=")[2] for line in form if line.startswith(f"{what}=")]
+    return list(dict.fromkeys(answer.strip() for line in lines for answer in line.split(",") if answer.strip()))
 
 
 def draw_groups(contacts: Contacts, chosen: GroupWorkload, seed: int) -> Drawn:  # noqa: ARG001

@@ -66,7 +66,36 @@ def test_a_pool_smaller_than_the_interests_is_refused() -> None:
         make_workload(CROWD, kind="tags", tags=5, interests=6)
 
 
+def test_a_message_may_have_several_tags() -> None:
+    work = make_workload(CROWD, seed=3, kind="tags", each=3)
+    assert {len(set(said.topic.split())) for said in work.publications} == {3}
+    common = Counter(tag for said in work.publications for tag in said.topic.split())
+    assert [tag for tag, _ in common.most_common(4)] == list(TAGS[:4])
+    for each in (6, 39):
+        with pytest.raises(ConfigurationError, match=r"each .* cannot exceed tags"):
+            make_workload(CROWD, kind="tags", tags=5, interests=1, each=each)
+
+
 # Real interests --------------------------------------------------------------------------------------------------
+
+
+def test_people_want_their_topics_in_languages_that_they_know(tmp_path: Path) -> None:
+    (tmp_path / "1.dat").write_text("Name=1\nlanguages=3,1\ntopics=15,22\n")
+    (tmp_path / "2.dat").write_text("Name=2\nlanguages=1\ntopics=15\n")
+    (tmp_path / "3.dat").write_text("Name=3\nlanguages=\ntopics=15\n")
+    work = make_workload(CROWD, kind="questionnaires", folder=str(tmp_path), languages=True)
+    assert [(each.node, each.topic) for each in work.subscriptions] == [
+        (0, "(language = 1 or language = 3) and topic-15"),
+        (0, "(language = 1 or language = 3) and topic-22"),
+        (1, "language = 1 and topic-15"),
+        (2, "topic-15"),
+    ]
+    assert {said.topic for said in work.publications if said.node == 0} == {
+        f"topic-{topic} language = {language}" for topic in (15, 22) for language in (1, 3)
+    }
+    assert {said.topic for said in work.publications if said.node == 2} == {"topic-15"}
+    wanting = make_workload(CROWD, kind="questionnaires", folder=str(tmp_path))
+    assert {each.topic for each in wanting.subscriptions} == {"topic-15", "topic-22"}
 
 
 def test_questionnaires_give_interests_and_messages_on_them(tmp_path: Path) -> None:

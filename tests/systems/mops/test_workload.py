@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hunet import Contacts, make_workload
-from hunet.model import ConfigurationError
+from hunet.model import ConfigurationError, matching_score
+from hunet.model.interests import terms_of
 from hunet.systems.mops.workload import Category
 
 CROWD = Contacts.from_records([(str(n), str(n + 1), 0, 864_000) for n in range(199)])
@@ -40,3 +41,23 @@ def test_every_event_falls_into_its_category_and_no_other(categories: int, seed:
 def test_more_categories_than_values_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="categories"):
         make_workload(CROWD, kind="intervals", categories=11, values=10)
+
+
+def test_ranges_that_are_drawn_overlap_and_events_have_values() -> None:
+    work = make_workload(CROWD, seed=2, kind="intervals", ranges="drawn")
+    wanted = {each.topic for each in work.subscriptions}
+    assert len(wanted) == 10
+    matched = [sum(matching_score(each, said.topic) for each in wanted) for said in work.publications]
+    assert max(matched) >= 3
+    assert len({said.topic for said in work.publications}) > 90
+    assert len(work.subscriptions) == pytest.approx(0.2 * 10 * 200, rel=0.2)
+
+
+def test_levels_are_those_of_subscriptions() -> None:
+    work = make_workload(CROWD, seed=2, kind="intervals", ranges="drawn", levels=True)
+    levels = [terms_of(each.topic)[0][1] for each in work.subscriptions]
+    assert min(levels) == pytest.approx(0.01, abs=0.02)
+    assert max(levels) == 1
+    assert sum(levels) / len(levels) == pytest.approx(0.5, abs=0.05)
+    with pytest.raises(ConfigurationError, match="set ranges = 'drawn' too"):
+        make_workload(CROWD, kind="intervals", levels=True)

@@ -123,6 +123,8 @@ class SocialElection(Network):
             device, own = self.devices[node], dict.fromkeys(self.wants[node], now)
             if device.role == "broker":
                 device.subscriptions = freshest(device.subscriptions, own)
+                late = now - 10 * self.window  # "forgotten after ten windows" is not the paper's
+                device.subscriptions = {topic: at for topic, at in device.subscriptions.items() if at >= late}
             registered[node] = device.subscriptions if device.role == "broker" else own
         for node, peer in ends:
             if self.devices[node].role == "broker":

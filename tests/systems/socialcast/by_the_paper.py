@@ -100,8 +100,9 @@ class SocialCast(Network):
         for peer in me.neighbours:
             told = me.utilities if self.prediction else {}
             self.devices[peer].rows[node] = Row(set(self.wants[node]), dict(told), set(me.received))
-            for topic in told:
-                self.learn(peer, topic)
+            for topic, utility in told.items():  # "of what nobody has met lately, nobody learns" is not the paper's
+                if topic in self.wants[node] or utility > self.given.weights["cdc"] * me.cdc.x + 1e-15:
+                    self.learn(peer, topic)
         carriers = self.carriers_by_utility(node) if self.prediction else self.carriers_by_lot(node)
         self.disseminate(now, node, carriers)
 

@@ -113,11 +113,11 @@ def test_what_a_broker_hears_of_strangers_concerns_it_if_they_or_brokers_of_its_
     broker = net[0].protocol
     broker._set_membership(Membership(0b0111, 0b0011, 1), 0.0)
     stranger = (5, "news", True, 1.0)
-    assert [bool(broker._of_concern([stranger], peer)) for peer in (1, 2, 4, 5)] == [True, False, False, True]
-    assert broker._of_concern([(2, "news", True, 1.0)], 4)
+    assert [bool(broker._of_concern((stranger,), peer, 1.0)) for peer in (1, 2, 4, 5)] == [True, False, False, True]
+    assert broker._of_concern(((2, "news", True, 1.0),), 4, 1.0)
     member = net[2].protocol
     member._set_membership(Membership(0b0111, 0b0011, 1), 0.0)
-    assert [bool(member._of_concern([stranger], peer)) for peer in (0, 5)] == [False, False]
+    assert [bool(member._of_concern((stranger,), peer, 1.0)) for peer in (0, 5)] == [False, False]
 
 
 def test_a_flood_has_what_was_flooded_and_no_more() -> None:

@@ -22,7 +22,6 @@ from hunet.node.http.guard import Refusal
 from hunet.node.http.metrics import CONTENT_TYPE, metrics
 from hunet.node.http.people import PeopleApi
 from hunet.node.http.routes import Asked, Query, Route, decoded, openapi
-from hunet.node.publication import PublicationLimits
 
 if TYPE_CHECKING:
     from hunet.node.deliveries import Subscription
@@ -62,6 +61,8 @@ class Api:
         limit = Query("limit", "At most so many.", 100, 1, 1000)
         few = Query("limit", "At most so many.", 50, 1, 200)
         before = Query("before", "Only messages with lower numbers.", 1 << 53, 1, 1 << 53)
+        lasting = Query("for", "For so many seconds.", 0, 0, 1 << 53, whole=False)
+        until = Query("until", "Until then, in seconds since 1970.", 0, 0, 1 << 53, whole=False)
         since = Query("since", "Only what was not over at this time.", 0, 0, 1 << 53, whole=False)
         return [
             Route("GET", "/status", "How the node fares.", self._status, records.Status),
@@ -92,7 +93,14 @@ class Api:
                 records.NewBundle,
             ),
             Route("GET", "/subscriptions", "What is followed.", self._subscriptions, records.Subscriptions),
-            Route("PUT", "/subscriptions/{topic}", "Follow a topic.", self._subscribe, records.Subscriptions),
+            Route(
+                "PUT",
+                "/subscriptions/{topic}",
+                "Follow a topic: for good, or for some time.",
+                self._subscribe,
+                records.Subscriptions,
+                queries=(lasting, until),
+            ),
             Route("DELETE", "/subscriptions/{topic}", "No longer.", self._unsubscribe, records.Subscriptions),
             Route(
                 "POST",
@@ -171,13 +179,12 @@ class Api:
         return records.Brought(id=publication.id, topic=publication.topic, new=new)
 
     async def _subscriptions(self, _: Asked) -> Any:
-        return records.Subscriptions(subscriptions=self._node.subscriptions())
+        return records.Subscriptions(subscriptions=self._node.subscriptions(), endings=self._node.endings())
 
     async def _subscribe(self, asked: Asked) -> Any:
         topic = asked.word("topic")
-        if len(topic.encode()) > PublicationLimits().topic_bytes:
-            raise Refusal(400, f"a topic has at most {PublicationLimits().topic_bytes} bytes")
-        self._node.subscribe(topic).close()
+        lasting, until = asked.query["for"] or None, asked.query["until"] or None
+        self._node.subscribe(topic, lasting=lasting, until=until).close()
         return await self._subscriptions(asked)
 
     async def _unsubscribe(self, asked: Asked) -> Any:

@@ -32,10 +32,10 @@ class NodeClient:
     def __init__(self, folder: Path | str) -> None:
         self._folder = Path(folder)
 
-    def ask(self, method: str, *words: str, **body: Any) -> Any:
-        """The answer to a request: the words of its path, and what is in its body by name."""
+    def ask(self, method: str, *words: str, query: str = "", **body: Any) -> Any:
+        """The answer to a request: the words of its path, its query, and what is in its body by name."""
         try:
-            path = "".join(f"/{quote(word, safe='')}" for word in words)
+            path = "".join(f"/{quote(word, safe='')}" for word in words) + query
         except UnicodeEncodeError:
             raise ConfigurationError(f"{words[-1]!r} is not valid text") from None
         connection = self._connect()
@@ -54,13 +54,15 @@ class NodeClient:
             raise ConfigurationError(answer["error"])
         return answer
 
-    def follow(self, topic: str = "", *, group: str = "", most: int | None = None) -> Iterator[dict[str, Any]]:
-        """Messages on a topic, at ``most`` so many, each taken when the next is asked for.
+    def follow(
+        self, topic: str = "", *, group: str = "", most: int | None = None, until: float | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Messages on a topic, at ``most`` so many, and ``until`` then, each taken when the next is asked for.
 
         A node that is restarted is waited for; what it had handed over before does not come again.
         """
         words = ("POST", "groups") if group else ("PUT", "subscriptions", topic)
-        body = {"invitation": group} if group else {}
+        body = {"invitation": group} if group else {"query": "" if until is None else f"?until={until!r}"}
         if not group or group.startswith("hunet-group:"):  # a name is that of a group which the node belongs to
             try:
                 self.ask(*words, **body)
@@ -70,13 +72,16 @@ class NodeClient:
         left, after = inf if most is None else most, 0
         try:
             while left > 0:
-                asked = {**followed, "after": after, "wait": _WAIT, "most": int(min(left, _AT_ONCE))}
+                wait = _WAIT if until is None else min(_WAIT, max(0.0, until - time.time()))
+                asked = {**followed, "after": after, "wait": wait, "most": int(min(left, _AT_ONCE))}
                 answer = self._patiently("POST", "deliveries", "next", **asked)
                 followed["since"] = answer["since"]
                 for delivery in [answer["message"], *answer["more"]] if answer["message"] else []:
                     after = delivery["number"]
                     yield delivery
                     left -= 1
+                if answer["message"] is None and until is not None and time.time() >= until:
+                    break
         finally:
             with suppress(HunetError):  # it would come again
                 self.ask("POST", "deliveries", "next", **followed, after=after, wait=0)  # which takes the last

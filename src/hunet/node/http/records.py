@@ -16,6 +16,10 @@ Time = Annotated[float, Meta(description="Seconds since 1970.")]
 Name = Annotated[str, Meta(description="The name that the owner gave the device, or the beginning of its key.")]
 Key = Annotated[str, Meta(description="The public key of a device, which is its name among devices.")]
 
+Endings = Annotated[
+    dict[str, float], Meta(description="Until when those hold that are not for good; seconds since 1970.")
+]
+
 
 class Problem(msgspec.Struct, frozen=True):
     """Why a request was refused."""
@@ -41,6 +45,7 @@ class Status(msgspec.Struct, frozen=True):
     role: str | None
     peers: Annotated[int, Meta(description="How many devices are in reach.", ge=0)]
     subscriptions: list[str]
+    endings: Endings
     held: Annotated[int, Meta(description="Messages that it carries.", ge=0)]
     held_bytes: Annotated[int, Meta(ge=0)]
     waiting: Annotated[int, Meta(description="Deliveries that nobody has taken.", ge=0)]
@@ -153,6 +158,7 @@ class Subscriptions(msgspec.Struct, frozen=True):
     """The topics that this device follows."""
 
     subscriptions: list[str]
+    endings: Endings
 
 
 class Following(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,7 +26,7 @@ const shows = {
     $("key").textContent = me;
     const waiting = status.waiting ? `(${status.waiting}) ` : "";
     document.title = `${waiting}hunet ${me.slice(0, 8)}`;
-    showTopics(status.subscriptions);
+    showTopics(status);
     $("clock").textContent = status.clock;
     $("clock").hidden = !status.clock;
     const counted = { "bytes on disk": status.disk_bytes, ...status.counters };
@@ -132,8 +132,9 @@ function strip(who, times, start, now) {
   return picture;
 }
 
-function showTopics(topics) {
-  put($("topic-list"), topics.map((topic) => make("li", { class: "chip" }, name(topic),
+function showTopics({ subscriptions: topics, endings }) {
+  const until = (topic) => topic in endings ? [" until ", when(endings[topic])] : [];
+  put($("topic-list"), topics.map((topic) => make("li", { class: "chip" }, name(topic), ...until(topic),
     make("button", {
       "aria-label": `No longer follow ${topic}`,
       onclick: () => attempt(() => changeTopics("DELETE", topic)),
@@ -141,8 +142,9 @@ function showTopics(topics) {
   put($("known-topics"), topics.map((topic) => make("option", { value: topic })));
 }
 
-async function changeTopics(method, topic) {
-  showTopics((await ask(method, `/subscriptions/${encodeURIComponent(topic)}`)).subscriptions);
+async function changeTopics(method, topic, seconds = 0) {
+  const lasting = seconds ? `?for=${seconds}` : "";
+  showTopics(await ask(method, `/subscriptions/${encodeURIComponent(topic)}${lasting}`));
   refresh("status"); // an answer that was on its way may have shown the topics as they were
 }
 
@@ -288,7 +290,7 @@ onSubmit("publish-form", async () => {
 });
 
 onSubmit("subscribe-form", async () => {
-  await changeTopics("PUT", $("subscribe-topic").value.trim());
+  await changeTopics("PUT", $("subscribe-topic").value.trim(), Number($("subscribe-for").value));
   $("subscribe-topic").value = "";
 });
 

@@ -2,7 +2,8 @@
 
 Y. Zhao, J. Wu, "The Design and Evaluation of An Information Sharing System for Human Networks", IEEE TPDS 2013,
 section 6.1. Everybody wants two tags of a pool of 38, drawn uniformly, and says something every now and then: the time
-between two messages of a node is uniform between 0 and MAX_INTERVAL. A message has one tag, drawn from Table 2.
+between two messages of a node is uniform between 0 and MAX_INTERVAL. A message has one tag, drawn from Table 2; the
+system itself has "tags" of a message (sections 4.1 and 4.2), and with ``each`` it has so many, all different.
 
 Where the paper leaves a choice. Table 2 has the shares of the first four tags only; those of the others fall off
 geometrically from the fourth, so that all add up to 1 (q = 0.892793 for 38 tags). Only the names of the first four are
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from hunet.model import Parameters, Publication, Subscription, doc
+from hunet.model.interests import MOST_CONDITIONS
 from hunet.model.randomness import Stream, generator, publication_times
 from hunet.model.workload import Drawn, WorkloadKind
 
@@ -43,6 +45,7 @@ class TagWorkload(Parameters, frozen=True):
 
     tags: Annotated[int, doc("tags of the pool", source="section 6.1", ge=5, le=len(TAGS))] = 38
     interests: Annotated[int, doc("distinct tags that a node wants, drawn uniformly", source="section 6.1", ge=0)] = 2
+    each: Annotated[int, doc("distinct tags of a message", source="sections 4.1 and 6.1", ge=1)] = 1
     max_interval: Annotated[
         float, doc("longest time between two messages of a node", symbol="MAX_INTERVAL", unit="s", gt=0)
     ] = 3600.0
@@ -54,6 +57,8 @@ class TagWorkload(Parameters, frozen=True):
     def __post_init__(self) -> None:
         if self.interests > self.tags:
             raise ValueError(f"interests ({self.interests}) cannot exceed tags ({self.tags})")
+        if self.each > min(self.tags, MOST_CONDITIONS):
+            raise ValueError(f"each ({self.each}) cannot exceed tags ({self.tags}), nor {MOST_CONDITIONS}")
 
 
 def tag_shares(tags: int = 38) -> list[float]:
@@ -83,10 +88,15 @@ def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> Drawn:
     ]
     said = publication_times(contacts.span, range(nodes), chosen.max_interval, seed)
     shares = np.array(tag_shares(chosen.tags))
-    tags = roles.choice(chosen.tags, len(said), p=shares / shares.sum())
+    shares /= shares.sum()
+    if chosen.each == 1:
+        topics = [TAGS[tag] for tag in roles.choice(chosen.tags, len(said), p=shares)]
+    else:
+        drawn = (roles.choice(chosen.tags, chosen.each, replace=False, p=shares) for _ in said)
+        topics = [" ".join(TAGS[tag] for tag in tags) for tags in drawn]
     publications = [
-        Publication(f"m{i}", time, node, TAGS[tag], chosen.size, chosen.ttl)
-        for i, ((time, node), tag) in enumerate(zip(said, tags, strict=True))
+        Publication(f"m{i}", time, node, topic, chosen.size, chosen.ttl)
+        for i, ((time, node), topic) in enumerate(zip(said, topics, strict=True))
     ]
     return publications, subscriptions
 

@@ -9,17 +9,26 @@ an event is 5 megabits (a campus video) and lives a day.
 A category is the topic of its events and is written as its range, ``17..42``; the value of an event stands in its id,
 ``m3=25``. Random cuts make the ranges a partition, so that every event has one category, as section II.C has it; how
 many there are is not in the paper. The rate is the network's, not a node's.
+
+The other reading of "a random but distinct range": with ``ranges = "drawn"`` both ends of each are drawn, so that
+ranges overlap and an event falls into several, or into none. Then an event has its value as an attribute, and who wants
+a category is subscribed to its range: ``value in 17..42``. With ``levels``, each subscription has a level of interest w
+of its own, in (0, 1] (section II.C): ``(value in 17..42)^0.35``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from hunet.model import Parameters, Publication, Subscription, Topic, doc
 from hunet.model.randomness import Stream, generator
 from hunet.model.workload import Drawn, WorkloadKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.random import Generator
+
     from hunet.model import Contacts
 
 _PAPER = "MOPS, section V.A"
@@ -40,6 +49,15 @@ class Category(NamedTuple):
         """The topic of the events in this range."""
         return f"{self.low}..{self.high}"
 
+    def wanted(self, level: float = 1.0) -> Topic:
+        """The interest in values of this range.
+
+        >>> Category(17, 42).wanted(), Category(17, 42).wanted(0.35)
+        ('value in 17..42', '(value in 17..42)^0.35')
+        """
+        within = f"value in {self.low}..{self.high}"
+        return within if level == 1 else f"({within})^{level:g}"
+
     def matches(self, value: int) -> bool:
         """Whether an event with this value falls into the range."""
         return self.low <= value <= self.high
@@ -49,6 +67,12 @@ class IntervalWorkload(Parameters, frozen=True):
     """Events with values of 1 to 100, and subscriptions to ranges of them (MOPS)."""
 
     categories: Annotated[int, doc("ranges that the values are cut into", source="not given", ge=1)] = 10
+    ranges: Annotated[
+        Literal["cut", "drawn"], doc("whether ranges are a partition, or overlap: both ends of each are drawn")
+    ] = "cut"
+    levels: Annotated[
+        bool, doc("ranges that are drawn: whether subscriptions have levels w, drawn from 0.01 to 1", source="II.C")
+    ] = False
     values: Annotated[int, doc("the largest value", source=_PAPER, ge=1)] = 100
     interest: Annotated[float, doc("chance that a node wants a category", symbol="p", source=_PAPER, ge=0, le=1)] = 0.2
     rate: Annotated[float, doc("events in the whole network", symbol="λ", unit="1/h", source=_PAPER, ge=0)] = 10.0
@@ -59,6 +83,8 @@ class IntervalWorkload(Parameters, frozen=True):
     def __post_init__(self) -> None:
         if self.categories > self.values:
             raise ValueError(f"categories ({self.categories}) cannot exceed values ({self.values})")
+        if self.levels and self.ranges == "cut":
+            raise ValueError("levels are for ranges that are drawn: set ranges = 'drawn' too")
 
 
 def category_of(value: int, categories: list[Category]) -> Category:
@@ -72,6 +98,8 @@ def category_of(value: int, categories: list[Category]) -> Category:
 
 def draw_intervals(contacts: Contacts, chosen: IntervalWorkload, seed: int) -> Drawn:
     """The ranges, who wants which, and who publishes what when."""
+    if chosen.ranges == "drawn":
+        return _draw_overlapping(contacts, chosen, seed)
     roles, times = generator(seed, Stream.ROLES), generator(seed, Stream.TIMES)
     nodes = len(contacts.names)
     cuts = sorted(roles.permutation(chosen.values - 1)[: chosen.categories - 1].tolist())
@@ -84,15 +112,44 @@ def draw_intervals(contacts: Contacts, chosen: IntervalWorkload, seed: int) -> D
         for category, wanted in zip(categories, wants[node], strict=True)
         if wanted
     ]
+    publications = [
+        Publication(f"m{i}={value}", time, node, category_of(value, categories).topic, chosen.size, chosen.ttl)
+        for i, (time, node, value) in enumerate(_events(contacts, chosen, roles, times))
+    ]
+    return publications, subscriptions
+
+
+def _events(
+    contacts: Contacts, chosen: IntervalWorkload, roles: Generator, times: Generator
+) -> Iterator[tuple[float, int, int]]:
+    """When, by whom and with which value events are published, in order."""
     begin, end = contacts.span
     begin += chosen.first * (end - begin)
     many = int(times.poisson(chosen.rate * (end - begin) / 3600))
     when = sorted(times.uniform(begin, end, many).tolist())  # a Poisson process, given its number of events
-    publishers = roles.integers(nodes, size=many).tolist()
+    publishers = roles.integers(len(contacts.names), size=many).tolist()
     values = roles.integers(1, chosen.values + 1, size=many).tolist()
+    return zip(when, publishers, values, strict=True)
+
+
+def _draw_overlapping(contacts: Contacts, chosen: IntervalWorkload, seed: int) -> Drawn:
+    """The same with ranges that are drawn, each different from all others."""
+    roles, nodes = generator(seed, Stream.ROLES), len(contacts.names)
+    drawn: dict[Category, None] = {}
+    while len(drawn) < chosen.categories:
+        low, high = sorted(roles.integers(1, chosen.values + 1, size=2).tolist())
+        drawn[Category(low, high)] = None
+    wants = roles.random((nodes, chosen.categories)) < chosen.interest
+    levels = roles.integers(1, 101, size=(nodes, chosen.categories)) / 100 if chosen.levels else 0 * wants + 1.0
+    subscriptions = [
+        Subscription(node, category.wanted(float(levels[node, number])))
+        for node in range(nodes)
+        for number, category in enumerate(drawn)
+        if wants[node, number]
+    ]
     publications = [
-        Publication(f"m{i}={value}", time, node, category_of(value, categories).topic, chosen.size, chosen.ttl)
-        for i, (time, node, value) in enumerate(zip(when, publishers, values, strict=True))
+        Publication(f"m{i}", time, node, f"value = {value}", chosen.size, chosen.ttl)
+        for i, (time, node, value) in enumerate(_events(contacts, chosen, roles, generator(seed, Stream.TIMES)))
     ]
     return publications, subscriptions
 

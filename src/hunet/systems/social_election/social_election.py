@@ -203,6 +203,9 @@ class SocialElection(BrokerSwarm):
         else:
             super().receive(peer, packet, now)
 
+    def reach(self, now: float) -> float:
+        return self.window.reach(now)
+
     def role_known(self, peer: Node, link: Link, now: float) -> None:
         hello = self.hellos.get(peer)
         if hello:
@@ -230,7 +233,7 @@ class SocialElection(BrokerSwarm):
             **super().observations(now),
             "decisions": self._decisions,
             "too_few": self._too_few,
-            "window": self.window.reach(now),
+            "window": self.reach(now),
         }
 
     # Steps ----------------------------------------------------------------------------------------------------------

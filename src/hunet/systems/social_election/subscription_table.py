@@ -15,10 +15,11 @@ another broker (social election, section IV.B). What a message is worth to a nod
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, ClassVar
 
-from hunet.model import Topic, interest_of, matching_score
-from hunet.model.interests import tags_of
+from hunet.model import Topic, matching_score
+from hunet.model.interests import tag_of, tags_of
 
 Matches = tuple[tuple[float, float], ...]
 """For a message, each subscription that it matches: the score, and when the subscription was registered."""
@@ -30,7 +31,7 @@ YOUNGEST = 1.0
 class SubscriptionTable:
     """Subscriptions and when each was registered last."""
 
-    __slots__ = ("_matches", "_others", "times")
+    __slots__ = ("_matches", "_oldest", "_others", "times")
 
     saved: ClassVar[dict[str, Any]] = {
         "times": dict[Topic, float],
@@ -42,42 +43,57 @@ class SubscriptionTable:
         self._others: list[Topic] | None = None
         """The subscriptions that are more than a tag, once somebody has asked for matches."""
         self._matches: dict[Topic, Matches] = {}
+        self._oldest = -inf
+        """Nothing was registered before."""
 
     def refresh(self, table: dict[Topic, float]) -> None:
         """Take over registrations that are new or fresher; nobody may change ``table`` afterwards."""
         times = self.times
         if not times:
+            self._oldest = -inf
             self._replace(table)
             return
         fresh = {topic: time for topic, time in table.items() if topic not in times or time > times[topic]}
         if fresh:
+            self._oldest = min(self._oldest, *fresh.values())
+            others, known = self._others, len(times)
             self._replace(times | fresh)
+            if len(self.times) == known:
+                self._others = others
 
     def drop_before(self, time: float) -> None:
         """Forget what was registered before a time."""
+        if time <= self._oldest:
+            return
         kept = {topic: last for topic, last in self.times.items() if last >= time}
+        self._oldest = min(kept.values(), default=inf)
         if len(kept) < len(self.times):
             self._replace(kept)
 
     def _replace(self, times: dict[Topic, float]) -> None:
         self.times = times
-        if self._others is not None:
-            self._others, self._matches = None, {}
+        self._others = None
+        if self._matches:
+            self._matches = {}
 
     def matches(self, topic: Topic) -> Matches:
         """The subscriptions that messages of this topic match, in the order of their tags."""
+        if self._others is None:
+            self._others = [wanted for wanted in self.times if tag_of(wanted) is None]
+        tags = tags_of(topic)
+        if len(tags) == 1 and not self._others:  # mostly: it matches those who want this tag, fully
+            registered = self.times.get(tags[0])
+            return () if registered is None else ((1.0, registered),)
         found = self._matches.get(topic)
         if found is None:
-            if self._others is None:
-                self._others = [wanted for wanted in self.times if interest_of(wanted).tag is None]
-            asked = [tag for tag in tags_of(topic) if tag in self.times]
+            asked = [tag for tag in tags if tag in self.times]
             scored = [(matching_score(wanted, topic), self.times[wanted]) for wanted in (*asked, *self._others)]
             found = self._matches[topic] = tuple([match for match in scored if match[0]])
         return found
 
     def restored(self) -> None:
         """After a restart."""
-        self._others, self._matches = None, {}
+        self._others, self._matches, self._oldest = None, {}, -inf
 
 
 def utility(matches: Matches, created: float, now: float) -> float:

@@ -134,6 +134,11 @@ class Levels:
         """Make a predictor."""
         self._begun[name] = self._samples
 
+    def forget(self, name: str) -> None:
+        """Have no such predictor any more."""
+        del self._begun[name]
+        self.forecasts.pop(name, None)
+
     def update(self, ones: set[str], times: int = 1) -> dict[str, float]:
         """Take in a 1 for these predictors and a 0 for all others, so many times; returns forecasts other than 0."""
         steps, last, forecasts = self._gains, len(self._gains) - 1, self.forecasts

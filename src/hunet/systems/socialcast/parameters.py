@@ -45,6 +45,9 @@ class SocialCastParameters(Parameters, frozen=True):
         dict[str, Filter],
         doc("by attribute: model, state_noise, observation_noise, distrust where it differs", source="IV"),
     ] = msgspec.field(default_factory=dict)
+    forget_after: Annotated[
+        float, doc("an interest that nobody near has had, or met lately, for so long is forgotten", unit="s", gt=0)
+    ] = 86_400.0
     col_mode: Annotated[
         Literal["instant", "interval"], doc("near now, or at some time since the last tick, counts as near")
     ] = "instant"

@@ -26,6 +26,7 @@ from hunet.protocols.byte_streams import KIND_BYTES, ids_size, texts_size
 from hunet.protocols.capabilities import BatteryDriver, Demand
 from hunet.protocols.contract import Control, Data, Driver, Packet, Protocol
 from hunet.protocols.forms import NotSent
+from hunet.systems.socialcast.kalman import NOTHING
 from hunet.systems.socialcast.parameters import SocialCastParameters
 from hunet.systems.socialcast.utility import Forecasts, Surroundings
 
@@ -46,11 +47,18 @@ class Advertisement(Control, frozen=True, gc=False):
     interests: tuple[Topic, ...]
     utilities: dict[Topic, float]
     received: MessageSet
+    common: float = 0.0
+    """The part of the utilities that all have in common: all of one for an interest that it has not met lately."""
 
     @property
     def size(self) -> int:
         texts = texts_size(self.interests) + texts_size(self.utilities)
-        return KIND_BYTES + texts + 8 * len(self.utilities) + ids_size(self.received.bit_count())
+        return KIND_BYTES + texts + 8 * len(self.utilities) + 8 + ids_size(self.received.bit_count())
+
+    def wanted_nearby(self) -> list[Topic]:
+        """The interests that the sender has itself, or has met lately."""
+        least, own = self.common + NOTHING, self.interests
+        return [topic for topic, utility in self.utilities.items() if utility > least or topic in own]
 
     @property
     def seen_bytes(self) -> int:
@@ -60,10 +68,10 @@ class Advertisement(Control, frozen=True, gc=False):
 class Outlook(Advertisement, frozen=True, gc=False):
     """An advertisement of a device that may leave out the next ones, because all of them follow from this one."""
 
-    high: Annotated[tuple[tuple[Topic, float], ...], NotSent(())]
+    high: Annotated[tuple[tuple[Topic, float], ...], NotSent(())] = ()
     """The interests of which the utility is or may come above ``least``, and what it will at most be: forecasts of what
     its neighbours are interested in rise from now on, and all others fall."""
-    least: Annotated[float, NotSent(0.0)]
+    least: Annotated[float, NotSent(0.0)] = 0.0
 
 
 class Transfer(Data, frozen=True, gc=False):
@@ -79,6 +87,7 @@ class SocialCast(Protocol):
 
     Parameters: ClassVar[type[Parameters]] = SocialCastParameters
 
+    saved_version: ClassVar[int] = 2
     saved: ClassVar[dict[str, Any]] = {
         "neighbours": dict[Node, None],
         "rows": dict[Node, Advertisement],
@@ -97,6 +106,8 @@ class SocialCast(Protocol):
         "_handovers": dict[Node, MessageSet],
         "_observed": Counter[str],
         "_asleep": float | None,
+        "_last": dict[Topic, float],
+        "_forgets": float,
     }
 
     def __init__(self, node: Node, parameters: SocialCastParameters, driver: Driver, rng: Random) -> None:
@@ -131,6 +142,10 @@ class SocialCast(Protocol):
         """The neighbours, and their interests, as sampled at the last tick; None if they have changed since."""
         self._near: set[Topic] | None = None
         self._interests: tuple[Topic, ...] | None = None
+        self._last: dict[Topic, float] = {}
+        """When this device heard last, of each interest that it forecasts, that somebody has it."""
+        self._forgets = -inf
+        """When to look next whether interests are to be forgotten."""
         self._silent = False
         self._said = Advertisement((), {}, 0)
         """The last advertisement."""
@@ -161,6 +176,8 @@ class SocialCast(Protocol):
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
         self._wake(now)
+        if now >= self._forgets:
+            self._forget(now)
         self.neighbours[peer] = None
         self._company = None
         return ()
@@ -172,6 +189,7 @@ class SocialCast(Protocol):
         row = self.rows.pop(peer, None)
         if row:
             self._near = None
+            self._last |= dict.fromkeys(row.wanted_nearby(), now)
             if self.parameters.col_mode == "interval":
                 self.surroundings.passed.update(row.interests)
         self._idle.pop(peer, None)
@@ -183,7 +201,7 @@ class SocialCast(Protocol):
         self._wake(now)
         super().subscribe(topic, now)
         self._interests = None
-        self.forecasts.learn(topic)
+        self._hear_of(topic, now)
         self._bury_the_dead(now)
         for number in members(self.held & self.driver.messages.on_topic(topic)):
             self._deliver(number, self.copies[self._copies_of[number][0]][1])
@@ -191,11 +209,11 @@ class SocialCast(Protocol):
     def unsubscribe(self, topic: Topic, now: float) -> None:
         self._wake(nextafter(now, inf))
         super().unsubscribe(topic, now)
-        self._interests = None
+        self._interests, self._last[topic] = None, now
 
     def publish(self, message: Message, now: float) -> None:
         self._wake(now)
-        self._learn(message)
+        self._learn(message, now)
         self.delivered |= message.bit
         self._remember(message.number)
         for _ in range(self.parameters.copies):
@@ -237,7 +255,7 @@ class SocialCast(Protocol):
         if self._interests is None:
             self._interests = tuple(sorted(self.topics))
         if self._near is None or not self._may_repeat():
-            return Advertisement(self._interests, self.utilities, received)
+            return Advertisement(self._interests, self.utilities, received, self.forecasts.common)
         near, utilities, common, least = self._near, self.utilities, self.forecasts.common, self._least
         highest = common + self.forecasts.weight
         # Of what has no forecast of its own the utility is what all have in common, which falls.
@@ -247,7 +265,7 @@ class SocialCast(Protocol):
             for topic in asked
             if topic in near or utilities[topic] > least
         ]
-        return Outlook(self._interests, utilities, received, tuple(high), least)
+        return Outlook(self._interests, utilities, received, common, tuple(high), least)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Advertisement):
@@ -255,10 +273,12 @@ class SocialCast(Protocol):
             if last is None or last.interests != packet.interests:
                 self._wake(now)
                 self._near = None
-            if last is None or len(last.utilities) != len(packet.utilities):  # nobody unlearns a topic
-                self._wake(now)
-                for topic in packet.utilities:
-                    self.forecasts.learn(topic)
+            known = self.forecasts.topics
+            if not packet.utilities.keys() <= known.keys():
+                for topic in packet.wanted_nearby():  # of what nobody has met lately, nobody learns any more
+                    if topic not in known:
+                        self._wake(now)
+                        self._hear_of(topic, now)
             self.rows[peer], self.has[peer] = packet, packet.received
             if self._asleep is not None and self.held & packet.received != self.held and self.may_move(peer):
                 self._wake(now)
@@ -266,7 +286,7 @@ class SocialCast(Protocol):
             self._wake(now)
             for number, hops in zip(members(packet.messages), packet.hops, strict=True):
                 if now <= self.driver.messages[number].expires:
-                    self._take(number, hops, packet.replica)
+                    self._take(number, hops, packet.replica, now)
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:  # noqa: ARG002
         for plan in (self._deliveries, self._handovers):
@@ -519,14 +539,32 @@ class SocialCast(Protocol):
             return utilities.get(topics[0], 0.0)
         return max([utilities.get(topic, 0.0) for topic in topics], default=0.0)
 
-    def _learn(self, message: Message) -> None:
+    def _learn(self, message: Message, now: float) -> None:
         """Somebody may want a tag of this message; what is asked of attributes is learnt from those who ask."""
         for tag in tags_of(message.topic):
-            self.forecasts.learn(tag)
+            self._hear_of(tag, now)
 
-    def _take(self, number: int, hops: int, replica: bool) -> None:
+    def _hear_of(self, topic: Topic, now: float) -> None:
+        self.forecasts.learn(topic)
+        self._last[topic] = now
+
+    def _forget(self, now: float) -> None:
+        """Forget interests that nobody here has, or has met lately, and that no message here is about."""
+        wanted = self.topics.union(*[row.interests for row in self.rows.values()])
+        for topic in list(self.forecasts.topics):
+            last = self._last.setdefault(topic, now)
+            if topic in wanted or self.held & self.driver.messages.on_topic(topic):
+                self._last[topic] = now
+            elif last <= now - self.parameters.forget_after:
+                self.forecasts.forget(topic)
+                del self._last[topic]
+                self.utilities = {each: value for each, value in self.utilities.items() if each != topic}
+        self._last = {topic: last for topic, last in self._last.items() if topic in self.forecasts.topics}
+        self._forgets = min(self._last.values(), default=now) + self.parameters.forget_after
+
+    def _take(self, number: int, hops: int, replica: bool, now: float) -> None:
         message = self.driver.messages[number]
-        self._learn(message)
+        self._learn(message, now)
         self._remember(number)
         if matches(self.topics, message.topic):
             self._deliver(number, hops)

@@ -299,6 +299,14 @@ class Forecasts:
             for _, levels in self._levels:
                 levels.begin(topic)
 
+    def forget(self, topic: str) -> None:
+        """Forecast an interest no longer."""
+        del self.topics[topic]
+        for _, _, _, predictors in self._own:
+            del predictors[topic]
+        for _, levels in self._levels:
+            levels.forget(topic)
+
     def utilities(self, sample: Sample, times: int = 1) -> dict[str, float]:
         """Take in a sample, or the same one several times; returns the utility for each interest."""
         if times > 1:

@@ -28,6 +28,10 @@ class Changes(Generic[Key]):
         self._last.pop(key, None)
         self._last[key] = self.count
 
+    def forget(self, key: Key) -> None:
+        """It is told to nobody any more."""
+        self._last.pop(key, None)
+
     def since(self, count: int) -> list[Key]:
         """The keys that have changed after so many changes, the latest first."""
         found: list[Key] = []

@@ -95,6 +95,10 @@ class OverlayParameters(DetectionParameters, frozen=True):
         ]
         | None
     ) = 0.5
+    forget_after: Annotated[
+        float,
+        doc("a subscription not renewed for so long is forgotten; its device renews it after half", unit="s", gt=0),
+    ] = 7 * 86_400.0
     buffer: Annotated[int, doc("messages that a device can hold; none is unlimited", unit="messages")] | None = None
     max_hops: Annotated[int, doc("a copy that has come this far is not stored; none is no limit", ge=1)] | None = None
     evict: Annotated[Eviction, doc("which message goes when the buffer is full")] = "oldest"
@@ -213,6 +217,8 @@ class SocioAwareOverlay(Carrier):
         self._was_listed = False
         self._exchanges: dict[Node, PeerExchange] = {}
         """What each peer has been sent, and what has come of what it sends."""
+        self._renewal = 0.0
+        """When to look next whether own subscriptions have to be renewed."""
         self._unheeded: dict[Node, tuple[NodeSet, tuple[Record, ...]]] = {}
         """Of each peer: whose subscriptions concerned this device, and the records that did not."""
 
@@ -241,6 +247,7 @@ class SocioAwareOverlay(Carrier):
                 self._set_membership(Membership(members_ | _as_set(known.guests), brokers_, known.depth), now)
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:
+        self._refresh(now)
         if self._online:
             reached = self.view.link_up(peer, now)
             if reached is not None:
@@ -295,7 +302,7 @@ class SocioAwareOverlay(Carrier):
             if exchange.may_ask():
                 self.driver.send(peer, Resend(packet.number))
         elif isinstance(packet, Subscriptions):
-            self._learn(self._of_concern(packet.subscriptions, peer), peer)
+            self._learn(self._of_concern(packet.subscriptions, peer, now), peer)
         else:
             self._merge(peer, packet if isinstance(packet, StateUpdate) else _NOTHING, now)
 
@@ -318,7 +325,7 @@ class SocioAwareOverlay(Carrier):
                 if exchange.directory == before:  # the peer knows what it has sent
                     exchange.directory = self.directory.changes.count
         if update.subscriptions or peer in self._unheeded:
-            self._learn(self._of_concern(update.subscriptions, peer), peer)
+            self._learn(self._of_concern(update.subscriptions, peer, now), peer)
 
     def receive_out_of_band(self, node: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Direct):
@@ -332,6 +339,7 @@ class SocioAwareOverlay(Carrier):
 
     def subscribe(self, topic: Topic, now: float) -> None:
         super().subscribe(topic, now)
+        self._renewal = min(self._renewal, now + self.parameters.forget_after / 2)
         self._learn([(self.node, topic, True, now)])
 
     def unsubscribe(self, topic: Topic, now: float) -> None:
@@ -476,7 +484,17 @@ class SocioAwareOverlay(Carrier):
 
     # Subscriptions --------------------------------------------------------------------------------------------------
 
-    def _of_concern(self, records: tuple[Record, ...], peer: Node) -> Sequence[Record]:
+    def _refresh(self, now: float) -> None:
+        """Renew what this device wants in time, and forget what others have not renewed."""
+        after = self.parameters.forget_after
+        if now >= self._renewal:
+            since = {topic: self.subscriptions.since(self.node, topic) for topic in sorted(self.topics)}
+            due = [topic for topic, time in since.items() if time <= now - after / 2]
+            self._learn([(self.node, topic, True, now) for topic in due])
+            self._renewal = after / 2 + min([time for topic, time in since.items() if topic not in due], default=now)
+        self.subscriptions.forget(now - after)
+
+    def _of_concern(self, records: tuple[Record, ...], peer: Node, now: float) -> Sequence[Record]:
         """Of records that a peer sends or has sent, those that concern this device: step 4, and for brokers guests'."""
         subscribers = self.membership.community
         if self.knows_no_broker:
@@ -488,7 +506,10 @@ class SocioAwareOverlay(Carrier):
             records, unheeded = (*unheeded, *records), ()
         found: list[Record] = []
         others: list[Record] = []
+        earliest = now - self.parameters.forget_after
         for record in records:
+            if record[3] < earliest:
+                continue
             (found if subscribers >> record[0] & 1 else others).append(record)
         if others or unheeded or before != subscribers:
             self._unheeded[peer] = subscribers, (*unheeded, *others)

@@ -3,15 +3,17 @@
 A record says that somebody has an interest, or no longer does, and since when. Of two records of the same person and
 interest the newer counts, whichever comes first; at one instant, the one that takes back. So lists can be merged in any
 order, any number of times, and end up the same (Socio-Aware Overlay, section 5.2: subscriptions and unsubscriptions
-travel by gossip towards the broker).
+travel by gossip towards the broker). Subscribers renew their records now and then, and all forget what is older than
+some age: so nobody who has missed an unsubscription can bring a subscription back to those who have forgotten both.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hunet.model import Node, NodeSet, Topic, interest_of, matching_score
-from hunet.model.interests import tags_of
+from hunet.model import Node, NodeSet, Topic, matching_score
+from hunet.model.interests import tag_of, tags_of
 from hunet.systems.socio_aware_overlay.changes import Changes
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class SubscriptionList:
         self._others: list[Topic] | None = None
         """The interests that are more than a tag, once somebody has asked for subscribers."""
         self._all: tuple[Record, ...] | None = None
+        self._oldest = -inf
+        """No record is of an earlier time."""
         self.changes = Changes[tuple[Node, Topic]]()
         """Of records, by subscriber and topic."""
 
@@ -56,12 +60,35 @@ class SubscriptionList:
             if known is None or (time, not wanted) > (known[3], not known[2]):
                 self._records[node, topic] = record
                 self.changes.add((node, topic))
-                others = self._subscribers.get(topic, 0) & ~(1 << node)
-                self._subscribers[topic] = others | wanted << node
+                self._oldest = min(self._oldest, time)
+                self._mark(node, topic, wanted)
                 new.append(record)
         if new:
             self._all = self._others = None
         return new
+
+    def _mark(self, node: Node, topic: Topic, wanted: bool) -> None:
+        subscribers = self._subscribers.get(topic, 0) & ~(1 << node) | wanted << node
+        if subscribers:
+            self._subscribers[topic] = subscribers
+        else:
+            self._subscribers.pop(topic, None)
+
+    def since(self, node: Node, topic: Topic) -> float:
+        """Of what time the record of somebody is, -inf if there is none."""
+        known = self._records.get((node, topic))
+        return -inf if known is None else known[3]
+
+    def forget(self, before: float) -> None:
+        """Know nothing any more of records of an earlier time."""
+        if before <= self._oldest:
+            return
+        for key in [key for key, record in self._records.items() if record[3] < before]:
+            del self._records[key]
+            self.changes.forget(key)
+            self._mark(*key, False)
+            self._all = self._others = None
+        self._oldest = min([record[3] for record in self._records.values()], default=inf)
 
     def changed_since(self, count: int) -> tuple[Record, ...]:
         """What has changed after so many changes, or all that is known (-1), in a fixed order."""
@@ -72,7 +99,7 @@ class SubscriptionList:
     def subscribers(self, topic: Topic) -> NodeSet:
         """Those who want messages of a topic."""
         if self._others is None:
-            self._others = [wanted for wanted in self._subscribers if interest_of(wanted).tag is None]
+            self._others = [wanted for wanted in self._subscribers if tag_of(wanted) is None]
         found = 0
         for tag in tags_of(topic):
             found |= self._subscribers.get(tag, 0)
