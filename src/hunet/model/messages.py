@@ -413,7 +413,10 @@ class DeviceCatalogue:
     def show(self, messages: MessageSet) -> None:
         """For drivers: these messages are about to be shown to the device."""
         self.shown |= messages
-        self._unchanged_until = -inf
+        everything = self._all
+        # Some may be dead already; what is forgotten is dead at once.
+        if self._unchanged_until > everything.next_expiry or everything.absent or everything.dead(-inf) & messages:
+            self._unchanged_until = -inf
 
     def __len__(self) -> int:
         return self.shown.bit_count()

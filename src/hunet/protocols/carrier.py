@@ -104,6 +104,10 @@ class Carrier(Protocol):
         """The messages that this neighbour may get and does not know; of them those that go first."""
         return without(self.offers(peer, now), known)
 
+    def next_of(self, offers: MessageSet, peer: Node, room: int) -> MessageSet:  # noqa: ARG002
+        """Of what a neighbour may get and lacks, what goes first if there is not room for all."""
+        return offers if offers.bit_count() <= room else self.driver.messages.newest(offers, room)
+
     def packet(self, messages: MessageSet, peer: Node) -> Data:  # noqa: ARG002
         """The packet that takes messages to a neighbour."""
         return Carried(messages, self.next_hops(messages))
@@ -181,7 +185,7 @@ class Carrier(Protocol):
         if known is None:  # it has not greeted yet
             return None
         offers = self.lacking(peer, known, now)
-        return self.packet(self.driver.messages.newest(offers, room), peer) if offers else None
+        return self.packet(self.next_of(offers, peer, room), peer) if offers else None
 
     def sent(self, peer: Node, packet: Data, arrived: bool, now: float) -> None:  # noqa: ARG002
         # What the link lost is not tried again in this contact.
@@ -204,7 +208,8 @@ class Carrier(Protocol):
         assert isinstance(packet, Carried)
         if peer in self.known:
             self.known[peer] |= packet.messages
-        seen = packet.messages & (self.seen | self.driver.messages.dead(now))
+        dead = self.driver.messages.dead(now)
+        seen = packet.messages & (self.seen | dead if dead else self.seen)
         new = packet.messages ^ seen if seen else packet.messages
         if not new:
             return 0

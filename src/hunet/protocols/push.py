@@ -27,3 +27,7 @@ class Push(QueueRouter):
 
     def offers(self, peer: Node, now: float) -> MessageSet:  # noqa: ARG002
         return self.buffer.held(now)
+
+    def lacking(self, peer: Node, known: MessageSet, now: float) -> MessageSet:  # noqa: ARG002
+        held = self.buffer.held(now)
+        return held ^ (held & known)

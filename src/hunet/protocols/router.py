@@ -120,15 +120,11 @@ class QueueRouter(Router):
         unsaid = self.parameters.order == "random" and not self.tells_interests
         return (Interests(tuple(sorted(self.topics))), *packets) if unsaid else packets
 
-    def poll(self, peer: Node, now: float, room: int) -> Data | None:
-        if self.parameters.order == "newest":
-            return super().poll(peer, now, room)
-        known = self.known.get(peer)
-        offers = 0 if known is None else without(self.offers(peer, now), known)
-        if offers.bit_count() > room:
-            wanted = offers & self.wanted(self.interests.get(peer, ()))
-            offers = 1 << self.rng.choice(members(wanted or offers))
-        return self.packet(offers, peer) if offers else None
+    def next_of(self, offers: MessageSet, peer: Node, room: int) -> MessageSet:
+        if self.parameters.order == "newest" or offers.bit_count() <= room:
+            return super().next_of(offers, peer, room)
+        wanted = offers & self.wanted(self.interests.get(peer, ()))
+        return 1 << self.rng.choice(members(wanted or offers))
 
 
 class Wants(msgspec.Struct, frozen=True, gc=False):

@@ -488,8 +488,12 @@ class Engine:
 
     def _measure(self, node: Node, greeting: tuple[Control, ...]) -> None:
         """Note the size of a greeting; of packets that were part of the last one it is known."""
+        if len(greeting) == 1:
+            self._greetings[node], self._greeting_sizes[node] = greeting, greeting[0].size
+            self._greeting_lists[node] = greeting[0].seen_bytes
+            return
         last, known = self._greetings[node], self._packet_sizes[node]
-        many = len(last) if len(greeting) > 1 else 0
+        many = len(last)
         sizes = [
             known[index] if index < many and packet == last[index] else packet.size
             for index, packet in enumerate(greeting)
