@@ -246,13 +246,15 @@ class Mops(WeightedCarrier):
         self.standing.pop(peer, None)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, Data):
+        if isinstance(packet, (WantedTopics, Seen)):
             super().receive(peer, packet, now)
-            if isinstance(packet, Errand):
-                self._take_errand(packet, now)
         elif isinstance(packet, LocalStanding):
             self.standing[peer] = packet
             self._answer(peer, packet)
+        elif isinstance(packet, Data):
+            super().receive(peer, packet, now)
+            if isinstance(packet, Errand):
+                self._take_errand(packet, now)
         elif isinstance(packet, Lists):
             self._hear_lists(peer, packet, now)
         elif isinstance(packet, Internal):
@@ -283,6 +285,9 @@ class Mops(WeightedCarrier):
         if standing.community == self.community:
             return self.book.for_neighbours() if self.bridges else self.book.for_itself()
         return self.book.for_outsiders(standing.community) if self._pair_up(standing) else self.book.for_itself()
+
+    def may_give(self, peer: Node, now: float) -> bool:
+        return self.errands.by(peer) != 0 or super().may_give(peer, now)
 
     def greeting(self) -> tuple[Control, ...]:
         return (self._stand(), Seen(self.seen))

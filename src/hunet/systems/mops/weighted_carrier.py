@@ -8,6 +8,7 @@ While it trains, a device only records contacts: it does not greet. When trainin
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hunet.model import Message, MessageSet, Node, Topic, matches, without
@@ -35,6 +36,7 @@ class WantedTopics(Control, frozen=True, gc=False):
         return KIND_BYTES + weights_size(self.weights) + 8
 
 
+@lru_cache(1 << 12)
 def weights_size(weights: tuple[tuple[Topic, float], ...]) -> int:
     """Bytes of a weighted list."""
     return count_size(len(weights)) + sum([text_size(topic) for topic, _ in weights]) + 8 * len(weights)
@@ -75,6 +77,9 @@ class WeightedCarrier(Carrier):
         """When the device started, or when training did."""
         self._near: dict[Node, None] = {}
         """Everybody in contact, in the order in which contacts began."""
+        self._listings: dict[tuple[tuple[Topic, float], ...], MessageSet] = {}
+        """For lists of neighbours: the messages that they match, of ``_listed_of``."""
+        self._listed_of: MessageSet = 0
 
     # What a protocol decides ----------------------------------------------------------------------------------------
 
@@ -103,18 +108,38 @@ class WeightedCarrier(Carrier):
         super().publish(message, now)
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
-        if isinstance(packet, Data):
-            self._accept(peer, packet, now)
-        elif isinstance(packet, WantedTopics):
+        if isinstance(packet, WantedTopics):
             self.wants[peer] = packet
-            if peer in self.known:
+            if peer in self.known and self.may_give(peer, now):
                 self.driver.wake(peer)
         elif isinstance(packet, Seen):
             self.known[peer] = packet.messages
-            if peer in self.wants:
+            if peer in self.wants and self.may_give(peer, now):
                 self.driver.wake(peer)
+        elif isinstance(packet, Data):
+            self._accept(peer, packet, now)
         else:
             super().receive(peer, packet, now)
+
+    def may_give(self, peer: Node, now: float) -> bool:
+        """Whether there may be something for a neighbour; mostly there is not, and sets tell that without an order."""
+        given, known, wants = self.gives(peer, now), self.known[peer], self.wants[peer]
+        lacking = given ^ (given & known)
+        return bool(lacking) and (wants.default > 0 or lacking & self._listed(wants) != 0)
+
+    def _listed(self, wants: WantedTopics) -> MessageSet:
+        """All messages on topics that a neighbour lists with a weight."""
+        messages = self.driver.messages
+        if self._listed_of != messages.shown:
+            self._listed_of, self._listings = messages.shown, {}
+        found = self._listings.get(wants.weights)
+        if found is None:
+            found = 0
+            for topic, weight in wants.weights:
+                if weight:
+                    found |= messages.on_topic(topic)
+            self._listings[wants.weights] = found
+        return found
 
     def poll(self, peer: Node, now: float, room: int) -> Data | None:
         chosen = self.most_wanted(peer, now, room) or self.taken_by_default(peer, now, room)
