@@ -132,17 +132,18 @@ def _parquet_header(head: Head) -> _Header:
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(head.file.where)
+        schema = pq.read_metadata(head.file.where).schema
     except (OSError, pa.ArrowException) as error:
         raise InputError(head.file.label, f"is no Parquet file that can be read: {str(error)[:200]}") from None
-    for each in schema:
-        if pa.types.is_timestamp(each.type) and each.type.unit == "ns":
+    for column in map(schema.column, range(len(schema))):
+        # Spark's own INT96 has them too, and Spark reads it.
+        if column.physical_type == "INT64" and "nanoseconds" in str(column.logical_type):
             raise InputError(
                 head.file.label,
-                f"column '{each.name}' has times in nanoseconds, which Spark does not read: write microseconds "
+                f"column '{column.name}' has times in nanoseconds, which Spark does not read: write microseconds "
                 "(pandas: to_parquet(..., coerce_timestamps='us', allow_truncated_timestamps=True))",
             )
-    return _Header(schema.names, {}, {})
+    return _Header(schema.to_arrow_schema().names, {}, {})
 
 
 def _parser(wanted: tuple[str, ...], renamed: dict[str, str]) -> Callable[[DataFrame, Reading], DataFrame]:
