@@ -19,6 +19,7 @@ PARTS = (
     "systems",
     "scaling",
     "worlds",
+    "foresight",
     "b_sub",
     "social_election",
     "mops",
