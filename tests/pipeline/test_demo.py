@@ -48,6 +48,7 @@ def test_the_demo_compares_all_protocols(
     assert " data packets per publication" in shown, "the answer in words"
     assert "Settings for this crowd: spray-and-wait copies=8; " in shown
     assert "out of" in shown.splitlines()[2], "what goes beside contacts has a column of its own"
+    assert "  unicast " in shown, "the overlay over contacts has a row of its own"
     assert "(–: none, everybody is alike)" in " ".join(shown.split())
     assert shown.count("±") > 5
     watched = shown.partition("Watch a run: hunet replay ")[2].split()

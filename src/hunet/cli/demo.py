@@ -57,7 +57,7 @@ def demo(
         from hunet.report.tables import print_comparison
 
         who = trace.name if trace else "100 people, 10 communities, 8 hours"
-        print_comparison(points, f"{who}; {messages} messages that live {life / 60:g} min; {runs} runs")
+        print_comparison(_in_one_column(points), f"{who}; {messages} messages that live {life / 60:g} min; {runs} runs")
         _tell(study, out, trace)
     if done.failed:
         for failure in done.failed:
@@ -74,6 +74,15 @@ def _by_name(points: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             name = ", ".join([name, *[str(point[axis]) for axis in point if axis.startswith("parameters.")]])
         named[name] = point
     return named
+
+
+def _in_one_column(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with what sets two of one protocol apart below its name: all columns fit on a terminal."""
+    return [
+        {key: value for key, value in point.items() if not key.startswith("parameters.")}
+        | {"protocol": name.replace(", ", "\n  ")}
+        for name, point in _by_name(points).items()
+    ]
 
 
 def _plan(trace: Path | None, messages: int, runs: int, life: float) -> StudyPlan:

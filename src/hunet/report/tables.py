@@ -171,7 +171,8 @@ def _fitting(
     columns: list[_Column], labels: list[str], rows: list[tuple[list[str], dict[str, Interval]]], width: int
 ) -> list[list[_Column]]:
     """The columns in as many tables as a terminal needs: nothing is cut off."""
-    names = [max(map(len, (label, *(row[0][column] for row in rows)))) + 2 for column, label in enumerate(labels)]
+    texts = ["\n".join((label, *(row[0][column] for row in rows))) for column, label in enumerate(labels)]
+    names = [max(map(len, text.split("\n"))) + 2 for text in texts]
     room = width - 2 - min(sum(names), width // 2)  # the edges take two, as every column does
     parts: list[list[_Column]] = [[]]
     left = room
