@@ -27,7 +27,8 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "b-sub-p": {},
     "socialcast": {"period": 7.0},
     "social-election": {},
-    "socio-aware-overlay": {"broker_link": "unicast"},  # as live nodes have it
+    # Live nodes have no network that joins all brokers: their default is unicast, the simulator's is direct.
+    "socio-aware-overlay": {"broker_link": "unicast"},
     "mops": {},
     "k-nearest": {},
     "foresight": {},
