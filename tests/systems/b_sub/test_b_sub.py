@@ -504,18 +504,18 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("told", HOSTILE.values(), ids=HOSTILE)
-def test_filters_that_no_device_makes_are_refused(told: Filters) -> None:
+@pytest.mark.parametrize("filters", HOSTILE.values(), ids=HOSTILE)
+def test_filters_that_no_device_makes_are_refused(filters: Filters) -> None:
     pair = Pair("b-sub")
     with pytest.raises(PeerError):
-        pair.a.protocol.check(told)
+        pair.a.protocol.check(filters)
 
 
 def test_counters_above_the_own_ceiling_are_refused() -> None:
-    told = Filters(b"", bytes([9]) + bytes(255))
+    filters = Filters(b"", bytes([9]) + bytes(255))
     with pytest.raises(PeerError, match="ceiling of 8"):
-        Pair("b-sub", ceiling=8).a.protocol.check(told)
-    Pair("b-sub", ceiling=9).a.protocol.check(told)
+        Pair("b-sub", ceiling=8).a.protocol.check(filters)
+    Pair("b-sub", ceiling=9).a.protocol.check(filters)
 
 
 def test_exact_counters_are_for_simulations() -> None:
@@ -526,8 +526,8 @@ def test_exact_counters_are_for_simulations() -> None:
 def test_packets_can_be_logged() -> None:
     pair = Pair("b-sub", exact=True)
     pair.a.subscribe("x")
-    (told,) = pair.a.protocol.link_up(1, 0.0)
-    assert decode(encode(told, Catalogue(), ["0", "1"]), Catalogue(), {}) == told
+    (filters,) = pair.a.protocol.link_up(1, 0.0)
+    assert decode(encode(filters, Catalogue(), ["0", "1"]), Catalogue(), {}) == filters
 
 
 def test_parameters_that_contradict_each_other_are_refused() -> None:

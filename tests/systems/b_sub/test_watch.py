@@ -68,11 +68,11 @@ def test_a_tag_that_is_not_shown_is_not_guessed() -> None:
 
 def test_forwards_are_false_where_the_filter_erred_or_nobody_asked() -> None:
     seen = watch("x", "a", "b")
-    told = Filters(b"", counters(), Truth(("a",), {"b": 5}))
+    filters = Filters(b"", counters(), Truth(("a",), {"b": 5}))
 
     def false(direct: int, unasked: int = 0) -> float:
         before = seen.counts["false_forwards"]
-        seen.forwarded(told, Forward(0b110, (1, 1), direct), unasked)
+        seen.forwarded(filters, Forward(0b110, (1, 1), direct), unasked)
         return seen.counts["false_forwards"] - before
 
     assert false(direct=0b010) == 0  # a to whom subscribes to it, b to whom relays it

@@ -91,7 +91,7 @@ class BSubParameters(BufferParameters, frozen=True):
     ) = 100
     while_linked: Annotated[
         bool,
-        doc("what is published beside a neighbour is planned against what that told when the contact began"),
+        doc("what is published beside a neighbour is planned against the filters of when the contact began"),
     ] = True
     first_wins: Annotated[
         bool, doc("a message that was never relayed goes to whomever it meets first, whatever the preference")
@@ -203,10 +203,10 @@ class BSub(PacedCarrier):
         """The paper's preference table: for messages that were relayed, the best preference they were sent for."""
         self._most_marks = _MARKS
         self.filters: dict[Node, Filters] = {}
-        """What the neighbours that this device is in exchange with have told."""
+        """The filters of neighbours with which the exchange of this contact is not finished."""
         self.plans: dict[Node, Plan] = {}
-        self.met: dict[Node, tuple[bytes, Filters | None]] = {}
-        """For each neighbour: this device's relay counters when the contact began, and what the neighbour told then."""
+        self.open_contacts: dict[Node, tuple[bytes, Filters | None]] = {}
+        """For each neighbour: this device's relay counters when the contact began, and the filters that it got then."""
         self._parted: tuple[Node, float, bytes] | None = None
         """Who left last, when, and the relay counters when that contact began."""
         self.watch = Watch(driver, self.shape, parameters.tags) if parameters.exact else None
@@ -220,16 +220,16 @@ class BSub(PacedCarrier):
     # What variants change -------------------------------------------------------------------------------------------
 
     def greeting(self) -> tuple[Filters]:
-        """What this device tells: its interests and those that it relays (section 4.3)."""
+        """The filters of this device: its interests and those that it relays (section 4.3)."""
         truth = self.watch.truth(self.keys) if self.watch else None
-        return (self.told(self.genuine_wire, self.relay.counters, truth),)
+        return (self.filters_of(self.genuine_wire, self.relay.counters, truth),)
 
-    def told(self, genuine: bytes, relay: bytes, truth: Truth | None) -> Filters:
+    def filters_of(self, genuine: bytes, relay: bytes, truth: Truth | None) -> Filters:
         """A greeting with these filters."""
         return GREETINGS[self.shape.width](genuine, relay, truth, self.seen)
 
-    def plan(self, told: Filters, mine: bytes, held: MessageSet, now: float) -> Plan | None:
-        """Of messages held, what to send a peer after what it told of its interests and of what it has seen.
+    def plan(self, filters: Filters, mine: bytes, held: MessageSet, now: float) -> Plan | None:
+        """Of messages held, what to send a peer that has sent these filters, and has seen what they list.
 
         ``mine`` are this device's relay counters to compare the peer's with (section 4.4).
         """
@@ -238,19 +238,19 @@ class BSub(PacedCarrier):
         # Numbers count from the first message that is still alive, which keeps the sets short.
         first, by_topic = self.driver.messages.alive(now)
         offers = held >> first
-        offers ^= offers & (told.seen >> first)
+        offers ^= offers & (filters.seen >> first)
         if not offers:
             return None
         if len(by_topic) != len(self._tags.keys):
             self._know_tags(by_topic)
         direct = 0
-        for tag in (self._heard.get(told.genuine) or self._hear(told.genuine))[1]:
+        for tag in (self._heard.get(filters.genuine) or self._hear(filters.genuine))[1]:
             direct |= offers & by_topic[tag]
         offers ^= direct
         relayed, marks, unmarked = 0, self.marks, self._unmarked
         preferences: dict[int, float] = {}
         compare = self._tags.compared if unmarked < 0 else self._tags.preferred
-        for on_tag, ours, theirs in compare(mine, told.relay, by_topic.values()):
+        for on_tag, ours, theirs in compare(mine, filters.relay, by_topic.values()):
             messages = offers & on_tag
             if messages:
                 better = preference(ours or self.parameters.relative_always, theirs)
@@ -291,11 +291,13 @@ class BSub(PacedCarrier):
 
     def publish(self, message: Message, now: float) -> None:
         super().publish(message, now)
-        if not self.met or not self.parameters.while_linked:
+        if not self.open_contacts or not self.parameters.while_linked:
             return
         # Filters have merged since the contact began, and no peer is preferred any more: the beginning counts.
         held = self.buffer.held(now) & message.bit
-        planned = {peer: self.plan(told, mine, held, now) for peer, (mine, told) in self.met.items() if told}
+        planned = {
+            peer: self.plan(filters, mine, held, now) for peer, (mine, filters) in self.open_contacts.items() if filters
+        }
         for peer, plan in planned.items():
             if plan:
                 self.plans[peer] = plan.joined(self.plans.get(peer))
@@ -324,14 +326,14 @@ class BSub(PacedCarrier):
                 warm = now >= self._begun + self.parameters.warm_up
                 self.watch.greeted(greeting[0], self.keys, peer, warm=warm)
         # Live devices that stay together begin a new contact in the instant in which the last one ends: it goes on.
-        self.met[peer] = parted[2] if parted and goes_on else self.relay.counters, None
+        self.open_contacts[peer] = parted[2] if parted and goes_on else self.relay.counters, None
         return self._greeting
 
     def receive(self, peer: Node, packet: Packet, now: float) -> None:
         if isinstance(packet, Filters):
             self.filters[peer] = packet
-            if peer in self.met:
-                self.met[peer] = self.met[peer][0], packet
+            if peer in self.open_contacts:
+                self.open_contacts[peer] = self.open_contacts[peer][0], packet
             plan = self.plan(packet, self.relay.counters, self.buffer.held(now), now)
             if plan:
                 self.plans[peer] = plan
@@ -370,34 +372,34 @@ class BSub(PacedCarrier):
                 self.marks = {number: marks[number] for number in members(self.buffer.held(now)) if number in marks}
                 self._most_marks = max(_MARKS, 2 * len(self.marks))
             if self.watch:
-                told = self.met[peer][1]
-                assert told is not None
-                self.watch.forwarded(told, packet, plan.unasked)
+                filters = self.open_contacts[peer][1]
+                assert filters is not None
+                self.watch.forwarded(filters, packet, plan.unasked)
 
     def settled(self, peer: Node, now: float) -> None:
-        told = self.filters.pop(peer, None)  # one exchange in a contact, and this was it (section 6.1)
+        filters = self.filters.pop(peer, None)  # one exchange in a contact, and this was it (section 6.1)
         if self.plans:
             self.plans.pop(peer, None)
-        if not told:
+        if not filters:
             return
         if now >= self._next_decay and self.parameters.decay_cycle is not None:  # one's own clock ticks at contacts
             self._age(now)
         # First the evidence, then the hearsay: the other way round, hearsay would be counted as evidence (section 4.3).
-        hearsay, suppress = told.relay, self.parameters.suppress_own
+        hearsay, suppress = filters.relay, self.parameters.suppress_own
         if suppress:
             hearsay = TemporalCountingBloomFilter(self.shape, hearsay).without(self.genuine).counters
-        evidence = (self._heard.get(told.genuine) or self._hear(told.genuine))[0]
+        evidence = (self._heard.get(filters.genuine) or self._hear(filters.genuine))[0]
         merged = self.relay.a_merge_and_m_merge(evidence, hearsay)
         if merged is not self.relay:
             self.relay, self._greeting = merged, ()
         if self.watch:
             self.watch.passed(now, self.cycle)
-            self.watch.learned(told, self.keys if suppress else ())
+            self.watch.learned(filters, self.keys if suppress else ())
 
     def link_down(self, peer: Node, now: float) -> None:
-        met = self.met.pop(peer, None)
-        if met:
-            self._parted = peer, now, met[0]
+        contact = self.open_contacts.pop(peer, None)
+        if contact:
+            self._parted = peer, now, contact[0]
         self.filters.pop(peer, None)  # the exchange may have been cut off
         self.plans.pop(peer, None)
 
@@ -526,7 +528,7 @@ class BSubP(BSub):
 
     def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.keys, mixed=True) if self.watch else None
-        return (self.told(self._nothing, self.relay.a_merge(self.genuine).counters, truth),)
+        return (self.filters_of(self._nothing, self.relay.a_merge(self.genuine).counters, truth),)
 
 
 @lru_cache(64)

@@ -27,11 +27,11 @@ from hunet.systems.b_sub.packets import Filters
 class BSubPush(BSub):
     """Give everything to everyone, once in a contact."""
 
-    def plan(self, told: Filters, mine: bytes, held: MessageSet, now: float) -> Plan | None:
-        offers = held ^ (held & told.seen)
+    def plan(self, filters: Filters, mine: bytes, held: MessageSet, now: float) -> Plan | None:
+        offers = held ^ (held & filters.seen)
         if not offers:
             return None
-        approved = super().plan(told, mine, held, now) or Plan(now, 0, 0, {})
+        approved = super().plan(filters, mine, held, now) or Plan(now, 0, 0, {})
         return Plan(now, offers, approved.direct, approved.preferences, unasked=offers ^ approved.left)
 
     def still_better(self, plan: Plan) -> MessageSet:
@@ -43,7 +43,7 @@ class BSubPull(BSub):
 
     def greeting(self) -> tuple[Filters]:
         truth = self.watch.truth(self.keys, relays=False) if self.watch else None
-        return (self.told(self.genuine_wire, self.shape.empty().counters, truth),)
+        return (self.filters_of(self.genuine_wire, self.shape.empty().counters, truth),)
 
     def keeps(self, messages: MessageSet, packet: Data) -> MessageSet:  # noqa: ARG002
         return 0

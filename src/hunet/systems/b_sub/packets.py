@@ -6,8 +6,8 @@ the messages that were seen.
 
 >>> from hunet.systems.b_sub.filter import FilterShape
 >>> shape = FilterShape()
->>> told = Filters(shape.of(["NewMoon"]).to_plain_wire(), shape.of(["openwebawards"]).counters)
->>> told.filter_bytes, told.size
+>>> filters = Filters(shape.of(["NewMoon"]).to_plain_wire(), shape.of(["openwebawards"]).counters)
+>>> filters.filter_bytes, filters.size
 (8, 15)
 """
 
@@ -123,14 +123,14 @@ class Forward(Carried, frozen=True, gc=False):
     direct: MessageSet
 
 
-def check_filters(told: Filters, shape: FilterShape) -> None:
+def check_filters(filters: Filters, shape: FilterShape) -> None:
     """Refuse filters that no honest device makes."""
-    if shape.from_plain_wire(told.genuine).to_plain_wire() != told.genuine:
+    if shape.from_plain_wire(filters.genuine).to_plain_wire() != filters.genuine:
         raise PeerError("a plain filter came longer than it need be")
-    if told.width != shape.width or len(told.relay) != shape.total * shape.width:
+    if filters.width != shape.width or len(filters.relay) != shape.total * shape.width:
         raise PeerError(
-            f"a peer's filters have {len(told.relay) // told.width} counters of {told.width} bytes, ours {shape.total} "
-            f"of {shape.width}: all devices of a network must share these parameters"
+            f"a peer's filters have {len(filters.relay) // filters.width} counters of {filters.width} bytes, ours "
+            f"{shape.total} of {shape.width}: all devices of a network must share these parameters"
         )
-    if max(values_of(told.relay, told.width)) > shape.ceiling:
+    if max(values_of(filters.relay, filters.width)) > shape.ceiling:
         raise PeerError(f"a peer's counters exceed our ceiling of {shape.ceiling}: devices must share this parameter")

@@ -101,7 +101,7 @@ class Watch:
         self.counts: dict[str, float] = dict.fromkeys(OBSERVED, 0)
         self._tags = _lookup(shape, tuple(sorted(tags)))
         """What the attacker knows."""
-        self._place = {tag: place for place, tag in enumerate(self._tags.keys)}
+        self._index = {tag: index for index, tag in enumerate(self._tags.keys)}
         self._lowest: Sequence[int] = ()
         """For each tag, the lowest value that any greeting has shown since the warm-up."""
         self._lowest_to: dict[Node, Sequence[int]] = {}
@@ -117,16 +117,18 @@ class Watch:
         relayed = self.relayed.a_merge(self._inserted(topics)) if mixed else self.relayed
         return Truth(() if mixed else topics, relayed.counters if relays else {})
 
-    def greeted(self, told: Filters, own: Iterable[Topic], peer: Node = 0, *, warm: bool = True) -> None:
+    def greeted(self, filters: Filters, own: Iterable[Topic], peer: Node = 0, *, warm: bool = True) -> None:
         """Count what a greeting costs, what the same would cost as strings, and what it gives away.
 
         ``warm`` greetings are those that patient attackers listen to.
         """
-        assert told.truth is not None
+        assert filters.truth is not None
         self.counts["greetings"] += 1
-        self.counts["filter_bytes"] += told.filter_bytes
-        self.counts["string_bytes"] += sum(map(_bytes_of, told.truth.own)) + sum(map(_bytes_of, told.truth.relayed))
-        shown = self._shown(told)
+        self.counts["filter_bytes"] += filters.filter_bytes
+        self.counts["string_bytes"] += sum(map(_bytes_of, filters.truth.own)) + sum(
+            map(_bytes_of, filters.truth.relayed)
+        )
+        shown = self._shown(filters)
         self._own = frozenset(own)
         if warm:
             self._lowest = _lower(self._lowest, shown)
@@ -134,13 +136,13 @@ class Watch:
         self.counts["interests"] += len(self._own)
         self.counts["guessed"] += self._guessed(shown)
 
-    def learned(self, told: Filters, forgotten: Collection[Topic] = ()) -> None:
+    def learned(self, filters: Filters, forgotten: Collection[Topic] = ()) -> None:
         """Do exactly what the device did to its relay filter; ``forgotten`` are kept out of the hearsay."""
-        assert told.truth is not None
-        hearsay = self._of(told.truth.relayed)
+        assert filters.truth is not None
+        hearsay = self._of(filters.truth.relayed)
         if forgotten:
             hearsay = hearsay.without(self._inserted(forgotten))
-        self.relayed = self.relayed.a_merge(self._inserted(told.truth.own)).m_merge(hearsay)
+        self.relayed = self.relayed.a_merge(self._inserted(filters.truth.own)).m_merge(hearsay)
 
     def begin(self, now: float) -> None:
         """The run begins."""
@@ -156,12 +158,12 @@ class Watch:
         """Time has passed."""
         self.relayed = self.relayed.decay(cycles)
 
-    def forwarded(self, told: Filters, packet: Forward, unasked: MessageSet = 0) -> None:
+    def forwarded(self, filters: Filters, packet: Forward, unasked: MessageSet = 0) -> None:
         """Count messages that went to a peer, and those that went by a filter's mistake, or although unasked for."""
-        assert told.truth is not None
+        assert filters.truth is not None
         for number in members(packet.messages):
             keys, bit = keys_of(self._driver.messages[number].topic), 1 << number
-            meant: Collection[Topic] = told.truth.own if packet.direct & bit else told.truth.relayed
+            meant: Collection[Topic] = filters.truth.own if packet.direct & bit else filters.truth.relayed
             self.counts["forwards"] += 1
             self.counts["false_forwards"] += bool(unasked & bit) or not any(map(meant.__contains__, keys))
 
@@ -177,19 +179,19 @@ class Watch:
         }
         return self.counts | now
 
-    def _shown(self, told: Filters) -> Sequence[int]:
+    def _shown(self, filters: Filters) -> Sequence[int]:
         """How firmly each tag is in what the attacker looks at: the genuine filter if there is one."""
-        genuine = _plain_counters(self._shape, told.genuine)
-        return self._tags.values(genuine if any(genuine) else told.relay)
+        genuine = _plain_counters(self._shape, filters.genuine)
+        return self._tags.values(genuine if any(genuine) else filters.relay)
 
     def _guessed(self, shown: Sequence[int]) -> int:
         """How many of the device's interests are among as many tags, the firmest first; of equals, by name."""
         found = 0
         for tag in self._own:
-            place = self._place.get(tag)
-            value = shown[place] if place is not None and shown else 0
+            index = self._index.get(tag)
+            value = shown[index] if index is not None and shown else 0
             if value:
-                ahead = sum([other > value for other in shown]) + sum([other == value for other in shown[:place]])
+                ahead = sum([other > value for other in shown]) + sum([other == value for other in shown[:index]])
                 found += ahead < len(self._own)
         return found
 

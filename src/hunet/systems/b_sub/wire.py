@@ -47,9 +47,9 @@ def write_counters(counters: bytes, width: int = 1) -> bytes:
 def read_counters(data: bytes, many: int, width: int = 1) -> bytes:
     """The counters, so many, that :func:`write_counters` wrote; a peer's nonsense is refused."""
     found = [0] * many
-    place, before = 0, 0
-    while place < len(data):
-        value, first = int.from_bytes(data[place : place + width], "little"), place + width + 1
+    offset, before = 0, 0
+    while offset < len(data):
+        value, first = int.from_bytes(data[offset : offset + width], "little"), offset + width + 1
         held = data[first - 1] + 1 if first <= len(data) else 0
         positions = data[first : first + held]
         if not before < value or not held or len(positions) != held:
@@ -59,7 +59,7 @@ def read_counters(data: bytes, many: int, width: int = 1) -> bytes:
             if found[position]:
                 raise PeerError(f"a filter came damaged: counter {position} has two values")
             found[position] = value
-        place, before = first + held, value
+        offset, before = first + held, value
     return counters_of(found, width)
 
 
@@ -104,17 +104,17 @@ def read_plain(data: bytes, many: int) -> list[int]:
     if many <= BLOCK:
         return _read_block(data, many)
     found: list[int] = []
-    place = 0
+    offset = 0
     for start in range(0, many, BLOCK):
-        if place >= len(data):
+        if offset >= len(data):
             raise PeerError("a plain filter came cut off")
-        length = data[place]
-        block = data[place + 1 : place + 1 + length]
+        length = data[offset]
+        block = data[offset + 1 : offset + 1 + length]
         if len(block) < length:
             raise PeerError("a plain filter came cut off")
         found += [start + position for position in _read_block(block, min(BLOCK, many - start))]
-        place += 1 + length
-    if place < len(data):
+        offset += 1 + length
+    if offset < len(data):
         raise PeerError("a plain filter came longer than it need be")
     return found
 

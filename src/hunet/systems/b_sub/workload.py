@@ -86,17 +86,17 @@ def draw_tags(contacts: Contacts, chosen: TagWorkload, seed: int) -> Drawn:
         for node in range(nodes)
         for tag in sorted(roles.permutation(chosen.tags)[: chosen.interests])
     ]
-    said = publication_times(contacts.span, range(nodes), chosen.max_interval, seed)
+    times = publication_times(contacts.span, range(nodes), chosen.max_interval, seed)
     shares = np.array(tag_shares(chosen.tags))
     shares /= shares.sum()
     if chosen.each == 1:
-        topics = [TAGS[tag] for tag in roles.choice(chosen.tags, len(said), p=shares)]
+        topics = [TAGS[tag] for tag in roles.choice(chosen.tags, len(times), p=shares)]
     else:
-        drawn = (roles.choice(chosen.tags, chosen.each, replace=False, p=shares) for _ in said)
+        drawn = (roles.choice(chosen.tags, chosen.each, replace=False, p=shares) for _ in times)
         topics = [" ".join(TAGS[tag] for tag in tags) for tags in drawn]
     publications = [
         Publication(f"m{i}", time, node, topic, chosen.size, chosen.ttl)
-        for i, ((time, node), topic) in enumerate(zip(said, topics, strict=True))
+        for i, ((time, node), topic) in enumerate(zip(times, topics, strict=True))
     ]
     return publications, subscriptions
 
