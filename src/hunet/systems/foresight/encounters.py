@@ -95,11 +95,6 @@ class Encounters:
         followed = self._met.get(node)
         return ((followed[span] if followed else 0.0) + PRIOR * HOPE) / (self.count + PRIOR)
 
-    def forget(self, node: Node) -> None:
-        """Know nothing of a device any more."""
-        self._met.pop(node, None)
-        self._last.pop(node, None)
-
     def _halve(self) -> None:
         del self._times[: _MOST // 2]
         self.count /= 2
