@@ -36,6 +36,7 @@ ENDS: dict[str, tuple[dict[str, Any], float]] = {
     "random-broker": ({"cycle": 30.0, "share": 0.5}, 10 * 6 * 3600.0),  # whose window is of six hours at most
     "mops": ({"closeness": CHAIN}, 0.0),
     "k-nearest": ({}, 0.0),
+    "foresight": ({}, 0.0),
 }
 """For each protocol: parameters, and after how many seconds nobody has it any more, once all have met again."""
 
