@@ -159,7 +159,7 @@ def test_reprs_are_short(crowd: Contacts) -> None:
     assert repr(work) == "Workload(1 publications, 2 subscriptions, 2 topics)"
     walk = make_movement("waypoint", nodes=5, duration=60)
     plan = plan_study({"world": {"name": "waypoint"}, "protocol": ["push", "pull"]}, Path("study.toml"))
-    assert repr(plan) == "Study(2 points, 1 repetitions: push, pull)"
+    assert repr(plan) == "StudyPlan(2 points, 1 repetitions: push, pull)"
     for thing in (crowd, work, walk, walk.tracks, plan, hunet.run(crowd, WORK), hunet.run(crowd, WORK).plot()):
         assert len(repr(thing)) < 100, thing
         assert " at 0x" not in repr(thing)

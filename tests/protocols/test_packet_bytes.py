@@ -226,7 +226,7 @@ def test_a_device_is_named_once_in_a_packet_however_many_sets_it_is_in() -> None
     """Forty devices that are all familiar with each other: a table of them, and a bit for each in every set."""
     everybody = (1 << 40) - 1
     packet = StateUpdate(0, True, everybody, everybody, dict.fromkeys(range(39), everybody))
-    assert packet.size == 2 + (1 + 40 * 8) + 5 + 5 + 1 + 39 * (1 + 5) + 3
+    assert packet.size == 2 + 1 + 1 + (1 + 40 * 8) + 5 + 5 + 1 + 39 * (1 + 5) + 3
 
 
 @pytest.mark.parametrize("tags", [0, 2, 10, 38])

@@ -88,8 +88,9 @@ def test_runs_are_asked_by_place() -> None:
 
 
 def test_the_privacy_table_has_a_row_for_each_cycle() -> None:
-    lines = privacy_table(Runs(rows())).splitlines()
+    *lines, _, repetitions = privacy_table(Runs(rows())).splitlines()
     assert len(lines) == 2 + len(CYCLES)
+    assert repetitions == "2 repetitions."
     assert lines[-1] == "| 2^12 s | 100.0 ± 0.0 % | 30.0 ± 0.0 % | – | 100.0 ± 0.0 % |"
 
 
@@ -109,7 +110,8 @@ def test_studies_are_read_and_the_page_is_written(tmp_path: Path) -> None:
     page.write_text(old)
     replace_sections(page, b_sub_sections(results))
     assert page.read_text().count("the last table") == 3  # no results: claims are judged by what is kept
-    save(results / "figure-9-infocom06", rows())
+    for name in ("figure-9-infocom06", "privacy"):
+        save(results / name, rows())
     replace_sections(page, b_sub_sections(results))
     first = page.read_text()
     assert first.startswith("before\n<!-- claims -->\n\n| claim |")

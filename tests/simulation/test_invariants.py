@@ -169,7 +169,7 @@ def test_what_must_hold_holds_in_dense_crowds(protocol: str, links: str) -> None
 def test_what_must_hold_holds_in_any_crowd(protocol: str) -> None:
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=settings().max_examples // 6)
+    @settings(max_examples=settings().max_examples // 4)
     @given(crowds(ttl=True), st.sampled_from(list(LINKS.values())))
     def examples(crowd: Crowd, links: Links) -> None:
         result = simulate(crowd, protocol, links)

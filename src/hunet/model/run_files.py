@@ -60,7 +60,7 @@ def add_figures(rows: Iterable[Row], figures: Mapping[str, Callable[[Row], float
         for name, figure in figures.items():
             try:
                 row[name] = figure(row)
-            except (KeyError, TypeError, ValueError, ZeroDivisionError, FileNotFoundError):
+            except (KeyError, AttributeError, TypeError, ValueError, ZeroDivisionError, FileNotFoundError):
                 row[name] = None
 
 
