@@ -222,7 +222,7 @@ TRANSIENT = {
     "MaxProp._costs": "computed when they are needed",
     "BSub._tags": "made when it is needed",
     "BSub._heard": "a cache",
-    "BSub.met": "no contact outlives a restart",
+    "BSub.open_contacts": "no contact outlives a restart",
     "BSub._parted": "no contact outlives a restart",
     "FilterShape._positions": "a cache",
     "Forecasts.common": "used in simulations only",
@@ -283,6 +283,8 @@ TRANSIENT = {
     "Structure._ways": "a cache",
     "CommunityExchange._news": "made when they are needed",
     "Mops._mine": "made when it is needed",
+    "WeightedCarrier._listed_of": "what the next was made of",
+    "WeightedCarrier._listings": "made when they are needed",
 }
 """What is not part of a protocol's state, and why a restart does not miss it. All else comes back."""
 
