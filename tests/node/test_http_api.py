@@ -23,7 +23,7 @@ from hunet.model import ConfigurationError
 from hunet.node.deliveries import Delivery
 from hunet.node.gateway import bundle_of
 from hunet.node.http import server
-from hunet.node.http.events import EventLog
+from hunet.node.http.events import EventFeed
 from hunet.node.http.server import HttpServer
 from hunet.node.identity import device_name
 from hunet.node.publication import Group
@@ -323,7 +323,7 @@ class Told:
 def test_a_stream_loses_and_doubles_nothing_wherever_it_is_cut(steps: list[str]) -> None:
     """Whatever happens while nobody listens, and whatever was under way when the stream was cut."""
     node = Told()
-    log = EventLog(node, kept=1000)  # type: ignore[arg-type]
+    log = EventFeed(node, kept=1000)  # type: ignore[arg-type]
     place = str(next(log._since(log._find(""))).position)
     heard: list[Any] = []
     expected: list[Any] = []
@@ -346,7 +346,7 @@ def test_a_stream_loses_and_doubles_nothing_wherever_it_is_cut(steps: list[str])
 
 
 def test_who_was_away_too_long_is_told_to_ask_anew() -> None:
-    log = EventLog(Told(), kept=2)  # type: ignore[arg-type]
+    log = EventFeed(Told(), kept=2)  # type: ignore[arg-type]
     first = next(log._since(log._find("")))
     log("role", {"role": "a"})
     assert [event.kind for event in log._since(first.position)] == ["role"]

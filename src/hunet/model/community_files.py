@@ -34,7 +34,7 @@ class Member(NamedTuple):
     """The most hops from a broker of the community to a member, where a system counts them; else 0."""
 
 
-class Gateway(NamedTuple):
+class CommunityGateway(NamedTuple):
     """A member of a community with a link to another."""
 
     community: int
@@ -52,7 +52,7 @@ class Findings(NamedTuple):
     members: Sequence[Member]
     closeness: Sequence[tuple[Any, Any, float]] = ()
     """Pairs and how close they are, where the method has such a thing."""
-    gateways: Sequence[Gateway] = ()
+    gateways: Sequence[CommunityGateway] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CommunityTables:
     """The settings of each method."""
     members: dict[str, list[Member]]
     closeness: list[tuple[str, str, float]]
-    gateways: dict[str, list[Gateway]] = field(default_factory=dict)
+    gateways: dict[str, list[CommunityGateway]] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -122,9 +122,9 @@ def read_communities(path: str | Path) -> CommunityTables:
     members: dict[str, list[Member]] = {method: [] for method in sorted(description["settings"])}
     for method, *row in _rows(folder / "communities.parquet", ("method", *Member._fields)):
         members[method].append(Member(*row))
-    gateways: dict[str, list[Gateway]] = {}
-    for method, *row in _rows(folder / "gateways.parquet", ("method", *Gateway._fields)):
-        gateways.setdefault(method, []).append(Gateway(*row))
+    gateways: dict[str, list[CommunityGateway]] = {}
+    for method, *row in _rows(folder / "gateways.parquet", ("method", *CommunityGateway._fields)):
+        gateways.setdefault(method, []).append(CommunityGateway(*row))
     return CommunityTables(folder, description["settings"], members, _closeness(folder / "closeness.parquet"), gateways)
 
 

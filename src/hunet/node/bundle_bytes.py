@@ -53,7 +53,7 @@ class Span(NamedTuple):
     items: int | None
 
 
-class Reader:
+class BundleReader:
     """A walk over bytes, item by item; the caller says what must come next."""
 
     def __init__(self, data: bytes) -> None:

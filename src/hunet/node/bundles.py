@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 import cbor2
 
-from hunet.node.bundle_bytes import BREAK, INDEFINITE, BundleError, Crc, Reader, crc_named, sealed
+from hunet.node.bundle_bytes import BREAK, INDEFINITE, BundleError, BundleReader, Crc, crc_named, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,7 +219,7 @@ def unix_time(milliseconds: int) -> float:
 
 def read_bundle(data: bytes) -> Bundle:
     """The bundle that some bytes are; anything else than exactly one whole bundle is refused with the reason."""
-    reader = Reader(data)
+    reader = BundleReader(data)
     if reader.byte("the array of blocks") != INDEFINITE:
         raise BundleError("not a bundle: it does not begin an array of indefinite length")
     primary = _read_primary(reader)
@@ -236,7 +236,7 @@ def read_bundle(data: bytes) -> Bundle:
 # ---- the grammar, block by block
 
 
-def _read_primary(reader: Reader) -> dict[str, Any]:
+def _read_primary(reader: BundleReader) -> dict[str, Any]:
     name = "primary block"
     span = reader.open(name, 8, 11)
     version = reader.number(f"{name}, version")
@@ -265,7 +265,7 @@ def _read_primary(reader: Reader) -> dict[str, Any]:
     }
 
 
-def _read_block(reader: Reader) -> Block:
+def _read_block(reader: BundleReader) -> Block:
     span = reader.open("a block", 5, 6)
     kind = reader.number("a block, type")
     number = reader.number("a block, number")
@@ -277,7 +277,7 @@ def _read_block(reader: Reader) -> Block:
     return Block(kind, number, data, flags, crc)
 
 
-def _read_endpoint(reader: Reader, name: str) -> str:
+def _read_endpoint(reader: BundleReader, name: str) -> str:
     pair = reader.open(name, 2, 2)
     scheme = reader.number(f"{name}, scheme")
     if scheme == 1:
@@ -302,21 +302,21 @@ def _read_endpoint(reader: Reader, name: str) -> str:
 
 
 def _read_previous_node(block: Block) -> str:
-    reader = Reader(block.data)
+    reader = BundleReader(block.data)
     node = _read_endpoint(reader, block.name)
     reader.finish(block.name)
     return node
 
 
 def _read_age(block: Block) -> int:
-    reader = Reader(block.data)
+    reader = BundleReader(block.data)
     age = reader.number(block.name)
     reader.finish(block.name)
     return age
 
 
 def _read_hops(block: Block) -> tuple[int, int]:
-    reader = Reader(block.data)
+    reader = BundleReader(block.data)
     pair = reader.open(block.name, 2, 2)
     limit, count = reader.number(f"{block.name}, limit"), reader.number(f"{block.name}, count")
     reader.close(pair, 2)

@@ -63,7 +63,7 @@ class LinkReady(NamedTuple):
     device: str
 
 
-class Handed(NamedTuple):
+class HandedOver(NamedTuple):
     """A neighbour has taken messages, and has them on its disk."""
 
     device: str
@@ -86,7 +86,7 @@ class ReceiptsHeard(NamedTuple):
 Output = (
     Frame
     | LinkReady
-    | Handed
+    | HandedOver
     | AnnouncementsHeard
     | ReceiptsHeard
     | Delivered
@@ -465,7 +465,7 @@ class LiveDriver(Device):
         self.protocol.sent(link.node, packet, taken, self.now)
         self.count("sent" if taken else "not taken", packet.messages.bit_count())
         if taken:
-            self._output.append(Handed(link.device, packet.messages))
+            self._output.append(HandedOver(link.device, packet.messages))
         if awake:
             self._pass_turn(link)
         else:

@@ -65,7 +65,7 @@ _OFTEN, _DIAL_SECONDS = 0.1, 1.0
 _LIMITS = NeighbourLimits(places_for_known=0, retry_seconds=0.2)
 
 
-class Setting(msgspec.Struct, frozen=True):
+class DeviceSetting(msgspec.Struct, frozen=True):
     """What a device is told in its folder before it starts."""
 
     protocol: str
@@ -151,7 +151,7 @@ class _Shown(Discovery):
 class _Device:
     """A node, and what the conductor asks of it."""
 
-    def __init__(self, folder: Path, setting: Setting) -> None:
+    def __init__(self, folder: Path, setting: DeviceSetting) -> None:
         self._clock, self._shown = _Clock(setting.begin, setting.pace), _Shown()
         self._recorder = Recorder(setting.node, lambda peer: self.node.session(setting.names[peer]))
         self._followers, self._followed = Tasks(), set[str]()
@@ -173,7 +173,7 @@ class _Device:
             direct=False,
         )
 
-    def _way(self, setting: Setting) -> dict[str, Any]:
+    def _way(self, setting: DeviceSetting) -> dict[str, Any]:
         """How the device finds others and connects."""
         if setting.network == "namespaces":
             return {"listen": ":0", "discoveries": [Beacons(interval=_BEACONS)]}
@@ -238,7 +238,7 @@ def _write(fields: dict[str, Any]) -> None:
 
 
 async def _live(folder: Path) -> None:
-    setting = msgspec.json.decode((folder / "device.json").read_bytes(), type=Setting)
+    setting = msgspec.json.decode((folder / "device.json").read_bytes(), type=DeviceSetting)
     store, _ = open_store(folder / "hunet.db")
     for number, name in enumerate(setting.names):
         store.add_device(number, name)

@@ -48,7 +48,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hunet.model import ConfigurationError, OutputError
-from hunet.node.emulated_device import Network, Setting
+from hunet.node.emulated_device import DeviceSetting, Network
 from hunet.node.identity import Identity
 from hunet.node.networks import Cables, Radios, may_make_namespaces
 from hunet.node.publication import PublicationLimits
@@ -68,7 +68,7 @@ _LONGEST_LINE = 64 << 20
 _PROGRAM = "from hunet.node.emulated_device import main; main()"
 
 
-class Delivered(NamedTuple):
+class DeliveryRecord(NamedTuple):
     """A publication that a device's application took."""
 
     publication: str
@@ -82,10 +82,10 @@ class Emulation(msgspec.Struct, frozen=True):
 
     pace: float
     network: Network
-    deliveries: list[Delivered]
+    deliveries: list[DeliveryRecord]
     events: list[Logged]
     """All that the protocols of all devices were shown, in order."""
-    repeated: list[Delivered]
+    repeated: list[DeliveryRecord]
     """What an application got although it had it: always empty, unless something is broken."""
     counters: dict[str, int]
     """What the devices counted, summed up."""
@@ -104,7 +104,7 @@ class _Process:
         self._command = [*enter, sys.executable, "-c", _PROGRAM, str(folder)]
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self.address = ""
-        self.deliveries: list[tuple[str, Delivered]] = []
+        self.deliveries: list[tuple[str, DeliveryRecord]] = []
         """What its application got, with the topic to which it is subscribed."""
 
     async def start(self) -> None:
@@ -135,7 +135,7 @@ class _Process:
         while line := await lines.readline():
             match json.loads(line):
                 case {"delivery": [topic, publication, at, hops]}:
-                    self.deliveries.append((topic, Delivered(publication, self.number, at, hops)))
+                    self.deliveries.append((topic, DeliveryRecord(publication, self.number, at, hops)))
                 case {"ok": answer}:
                     self._waiting.popleft().set_result(answer)
                 case {"error": error}:
@@ -261,8 +261,8 @@ class _Conductor:
             for event in sorted(events)
         ]
         deliveries = [each for device in self._devices for each in device.deliveries]
-        first: dict[tuple[str, int], Delivered] = {}
-        repeated: list[Delivered] = []
+        first: dict[tuple[str, int], DeliveryRecord] = {}
+        repeated: list[DeliveryRecord] = []
         topics: dict[tuple[str, int], set[str]] = {}
         for topic, each in sorted(deliveries, key=lambda given: given[1].time):
             heard = topics.setdefault((each.publication, each.node), set())
@@ -303,7 +303,7 @@ async def emulate(
             home = folder
         cables = stack.enter_context(Cables(contacts)) if network == "namespaces" else None
         radios = await stack.enter_async_context(Radios(contacts)) if network == "ble" else None
-        setting = Setting(protocol, dict(parameters or {}), _beginning(contacts, workload), pace, network)
+        setting = DeviceSetting(protocol, dict(parameters or {}), _beginning(contacts, workload), pace, network)
         names = _make_devices(home, len(contacts.names), setting, radios)
         devices = [_Process(i, name, home / str(i), cables.enter(i) if cables else []) for i, name in enumerate(names)]
         for device in devices:
@@ -314,7 +314,7 @@ async def emulate(
         return await conductor.report(network)
 
 
-def _make_devices(home: Path, many: int, setting: Setting, radios: Radios | None) -> list[str]:
+def _make_devices(home: Path, many: int, setting: DeviceSetting, radios: Radios | None) -> list[str]:
     """Folders with keys and settings; the devices' names, which sort as in the trace."""
     keys = home / "keys"
     made = sorted((Identity.load_or_create(keys / str(i)).device, keys / str(i)) for i in range(many))

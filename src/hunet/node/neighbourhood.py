@@ -51,7 +51,7 @@ from weakref import WeakValueDictionary
 
 from hunet.model import ConfigurationError, HunetError, PeerError
 from hunet.node.discovery import ShortIds
-from hunet.node.places import LIMITS, Link, NeighbourLimits, Places
+from hunet.node.places import LIMITS, NeighbourLimits, NeighbourLink, Places
 from hunet.node.radio import Ip, Radio
 from hunet.node.rate_limits import Backoff, BoundedDict, RateLimit, next_backoff
 from hunet.node.session import PeerFault, Session, SessionLimits, open_session
@@ -123,7 +123,7 @@ class Neighbourhood:
         self._ids = ShortIds()
         self._keepalive, self._limits = keepalive, limits
         self._session_limits = SessionLimits(limits.frame_bytes + 1, limits.handshake_seconds, silence)
-        self._links: dict[str, Link] = {}
+        self._links: dict[str, NeighbourLink] = {}
         self._places = Places(self._links, book, limits)
         self._open: set[bytes] = set()  # the ids of sessions that are links, or may become one
         self._choosing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -292,7 +292,7 @@ class Neighbourhood:
         radio: str,
         who: str = "",
         spoke: Callable[[], None] | None = None,
-    ) -> Link | None:
+    ) -> NeighbourLink | None:
         """A link over a fresh connection; None if it came to nothing, and then it is closed and counted.
 
         ``who`` is whom this device dialled, if it was this one that did.
@@ -351,7 +351,7 @@ class Neighbourhood:
                 for link in sorted(idle, key=lambda link: link.used)[:room]:
                     self._places.end_turn(link, self._limits.rest_seconds)
 
-    async def _agree(self, session: Session, radio: str, host: str) -> Link | None:
+    async def _agree(self, session: Session, radio: str, host: str) -> NeighbourLink | None:
         """The link, if both ends want this session to be theirs (see the head of this file)."""
         device = session.device
         choosing = self._choosing.setdefault(device, asyncio.Lock())
@@ -382,15 +382,15 @@ class Neighbourhood:
                 await old.gone.wait()
             return self._new_link(session, radio, host)
 
-    def _new_link(self, session: Session, radio: str, host: str) -> Link:
+    def _new_link(self, session: Session, radio: str, host: str) -> NeighbourLink:
         task = asyncio.current_task()
         assert task is not None
-        link = self._links[session.device] = Link(session, radio, host, task, self._limits)
+        link = self._links[session.device] = NeighbourLink(session, radio, host, task, self._limits)
         return link
 
     # Links
 
-    async def _serve(self, link: Link, rssi: int | None = None) -> None:
+    async def _serve(self, link: NeighbourLink, rssi: int | None = None) -> None:
         """A link from the first word about it to the last: whatever the listener hears of it, it hears from here."""
         device = link.session.device
         alive = self._tasks.start(self._show_life(link))
@@ -423,7 +423,7 @@ class Neighbourhood:
                 link.gone.set()
                 await link.session.close()
 
-    async def _take_frames(self, link: Link) -> None:
+    async def _take_frames(self, link: NeighbourLink) -> None:
         rate = self._limits.frames_per_second
         frames, signs_of_life = RateLimit(rate, max(1.0, rate)), RateLimit(1.0, _SIGNS_OF_LIFE)
         work = RateLimit(self._limits.share_of_time, 20 * self._limits.share_of_time)
@@ -443,7 +443,7 @@ class Neighbourhood:
             else:
                 raise PeerFault("malformed")
 
-    async def _show_life(self, link: Link) -> None:
+    async def _show_life(self, link: NeighbourLink) -> None:
         with suppress(PeerFault):  # which the link's own task is about to notice
             while True:
                 quiet = time.monotonic() - link.sent
@@ -452,7 +452,7 @@ class Neighbourhood:
                 else:
                     await asyncio.sleep(self._keepalive - quiet)
 
-    async def _say(self, link: Link, frame: bytes) -> None:
+    async def _say(self, link: NeighbourLink, frame: bytes) -> None:
         try:
             await link.session.send(frame)
         except PeerFault as fault:

@@ -39,7 +39,7 @@ from hunet.node.clock import SteadyClock, is_set
 from hunet.node.deliveries import Deliveries, Delivery, Subscription
 from hunet.node.device import Delivered, PrivateArrived, RoleChanged, SubscriptionEnded
 from hunet.node.discovery import Beacons, Discovery, StaticPeers
-from hunet.node.driver import AGAIN, AnnouncementsHeard, Frame, Handed, LinkReady, LiveDriver, ReceiptsHeard
+from hunet.node.driver import AGAIN, AnnouncementsHeard, Frame, HandedOver, LinkReady, LiveDriver, ReceiptsHeard
 from hunet.node.encounters import EncounterLog
 from hunet.node.event_log import NodeEventLog
 from hunet.node.folder import locked
@@ -609,7 +609,7 @@ class Node(People):
                 case LinkReady(device):
                     self._give_receipts(device)
                     self._give_announcements(device)
-                case Handed(device, messages):
+                case HandedOver(device, messages):
                     self._handed(device, messages)
                 case AnnouncementsHeard(device, announcements):
                     if self._private.hear(device, announcements, self._date()):

@@ -70,7 +70,7 @@ class NeighbourLimits(msgspec.Struct, frozen=True):
 LIMITS = NeighbourLimits()
 
 
-class Link:
+class NeighbourLink:
     """One neighbour."""
 
     def __init__(
@@ -119,12 +119,12 @@ class Link:
 class Places:
     """The places of a device's links, and which of those makes way for another."""
 
-    def __init__(self, links: dict[str, Link], book: AddressBook, limits: NeighbourLimits) -> None:
+    def __init__(self, links: dict[str, NeighbourLink], book: AddressBook, limits: NeighbourLimits) -> None:
         self._links, self._book, self._limits = links, book, limits
         self._passed_on = RateLimit(limits.passed_on_per_second, 10.0 * limits.passed_on_per_second)
         self._resting: BoundedDict[tuple[str, str], Backoff] = BoundedDict(limits.remembered)  # by radio and device
 
-    async def allow(self, link: Link, many: int) -> None:
+    async def allow(self, link: NeighbourLink, many: int) -> None:
         """Wait until a neighbour may bring so many publications."""
         if self._book.knows(link.session.device, time.time()):
             return
@@ -159,13 +159,13 @@ class Places:
             self.end_turn(link, limits.turn_seconds)
         return True
 
-    def _had_its_turn(self, link: Link, tick: float) -> bool:
+    def _had_its_turn(self, link: NeighbourLink, tick: float) -> bool:
         turn, had = self._limits.turn_seconds, tick - link.began
         return had >= turn and (
             link.greedy or tick - link.used >= self._limits.idle_seconds or had >= _LONG_TURN * turn
         )
 
-    def end_turn(self, link: Link, rest: float, reason: str = "made room") -> None:
+    def end_turn(self, link: NeighbourLink, rest: float, reason: str = "made room") -> None:
         """End a link, and let its device rest for some seconds."""
         self._resting[link.radio, link.session.device] = next_backoff(None, rest, rest)
         link.end(reason)

@@ -207,12 +207,12 @@ def judge(rows: list[dict[str, Any]], study: StudyPlan, goal: Goal) -> Advice:
             point.axes["case"],
             point.protocol,
             point.settings["parameters"],
-            Interval.of(ratios[place].tolist()),
-            Interval.of(costs[place].tolist()),
-            float(reached[place].mean()),
-            float(wins[place]),
+            Interval.of(ratios[index].tolist()),
+            Interval.of(costs[index].tolist()),
+            float(reached[index].mean()),
+            float(wins[index]),
         )
-        for place, point in enumerate(points)
+        for index, point in enumerate(points)
     ]
     sure = [each for each in candidates if each.ratio.mean >= needed and each.meets >= goal.confidence]
     fit = sorted(

@@ -287,14 +287,14 @@ class _Folder(NamedTuple):
     """A folder of results while it is written."""
 
     storage: Storage
-    place: str
+    folder: str
     marker: str
 
     def save(self, name: str, table: DataFrame, order: list[str], rows: int) -> None:
-        self.storage.save_table(table, order, join(self.place, f"{name}.parquet"), rows=rows)
+        self.storage.save_table(table, order, join(self.folder, f"{name}.parquet"), rows=rows)
 
     def finish(self, facts: dict[str, Any]) -> None:
-        self.storage.write_json(join(self.place, self.marker), facts)
+        self.storage.write_json(join(self.folder, self.marker), facts)
 
 
 def of_kind(kind: str) -> Callable[[dict[str, Any]], str | None]:
@@ -306,8 +306,8 @@ def of_kind(kind: str) -> Callable[[dict[str, Any]], str | None]:
 def _results(trace: Trace, out: str | Path, kind: str) -> Iterator[_Folder]:
     storage, marker = Storage(trace.contacts.sparkSession), f"{kind}.json"
     storage.refuse_foreign(out, marker, of_kind(kind))
-    with storage.result_folder(out, marker, kind) as place:
-        yield _Folder(storage, place, marker)
+    with storage.result_folder(out, marker, kind) as path:
+        yield _Folder(storage, path, marker)
 
 
 def _handed_over(spark: SparkSession, contacts: Contacts) -> DataFrame:

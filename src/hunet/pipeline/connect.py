@@ -61,9 +61,9 @@ def with_package(package: Path, function: Callable[..., Any], *given: Any) -> Ca
         from pathlib import Path
 
         if "hunet" not in sys.modules:
-            place = Path(tempfile.mkdtemp(prefix="hunet-")) / "hunet.zip"
-            place.write_bytes(content)
-            sys.path.insert(0, str(place))
+            archive = Path(tempfile.mkdtemp(prefix="hunet-")) / "hunet.zip"
+            archive.write_bytes(content)
+            sys.path.insert(0, str(archive))
         return getattr(import_module(module), name)(*given)(*arguments)
 
     return call

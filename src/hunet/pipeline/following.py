@@ -36,7 +36,7 @@ from hunet.pipeline.contacts import only_contacts
 from hunet.pipeline.formats import choose_format, format_named
 from hunet.pipeline.formats.format import Format
 from hunet.pipeline.importing import SMALL, ImportSettings, Work, shifted
-from hunet.pipeline.messages import Messages, stream_of
+from hunet.pipeline.messages import MessageSource, stream_of
 from hunet.pipeline.quality import Fates, unit_warnings
 from hunet.pipeline.session import for_streams, is_connect
 from hunet.pipeline.sources import Head, Source, logs_among, logs_below, read_head, read_heads_at
@@ -100,8 +100,8 @@ class Follow:
     def name(self) -> dict[str, Any]:
         """What tells this trace from others."""
         given = {name: value for name, value in asdict(self.settings).items() if value is not None}
-        place = f"{self.kafka}/{self.location}" if self.kafka else self.location
-        return {"kind": _KIND, "input": place, "settings": given, "late": self.late}
+        source = f"{self.kafka}/{self.location}" if self.kafka else self.location
+        return {"kind": _KIND, "input": source, "settings": given, "late": self.late}
 
     def _foreign(self, description: dict[str, Any]) -> str | None:
         for key, value in json.loads(json.dumps(self.name)).items():
@@ -217,7 +217,7 @@ class _Batches:
         if not self._follow.kafka:
             self._add(*self._files(found), number)
             return
-        messages = Messages(found.persist(), self._follow.location)
+        messages = MessageSource(found.persist(), self._follow.location)
         head = messages.head()
         self._add(messages, [head] if head.lines else [], {}, number)
         found.unpersist()

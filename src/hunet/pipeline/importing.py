@@ -271,16 +271,16 @@ class Work:
             seen = self.seen()
             members = measure_nodes(seen)
         single = self.settings.single_file
-        with storage.result_folder(out, MARKER, _KIND) as place, stage("writing tables"):
+        with storage.result_folder(out, MARKER, _KIND) as folder, stage("writing tables"):
             storage.save_table(
-                contacts, ["start", "a", "b"], join(place, "contacts.parquet"), rows=facts.rows, single=single
+                contacts, ["start", "a", "b"], join(folder, "contacts.parquet"), rows=facts.rows, single=single
             )
             nodes = seen.where("fate is null").select("node")
-            storage.save_table(nodes, ["node"], join(place, "nodes.parquet"), rows=members.rows, single=single)
+            storage.save_table(nodes, ["node"], join(folder, "nodes.parquet"), rows=members.rows, single=single)
             storage.save_table(
                 self.rejected(fates),
                 ["file", "line", "reason"],
-                join(place, "rejected.parquet"),
+                join(folder, "rejected.parquet"),
                 rows=fates.rejected,
                 single=single,
             )
@@ -301,7 +301,7 @@ class Work:
                 "about": {"trace": title, "format": name["format"], "settings": name["settings"]},
                 "warnings": unit_warnings(fates.first, fates.last, self.unit),
             }
-            storage.write_json(join(place, MARKER), description)
+            storage.write_json(join(folder, MARKER), description)
         return description
 
     def _in_seconds(self, rows: DataFrame) -> DataFrame:

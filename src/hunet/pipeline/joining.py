@@ -335,7 +335,7 @@ def _names(columns: _Columns, rows: Places, spellings: pa.Array) -> dict[str, pa
     parts = pc.split_pattern(spellings, "\0", max_splits=1)
     which = pa.array(spelled, mask=spelled < 0)
     return {
-        name: pc.coalesce(pc.list_element(parts, place).take(which), numbers[name]) for place, name in enumerate("ab")
+        name: pc.coalesce(pc.list_element(parts, index).take(which), numbers[name]) for index, name in enumerate("ab")
     }
 
 

@@ -34,7 +34,7 @@ def stream_of(spark: SparkSession, brokers: str, topic: str, most: int | None) -
         ) from None
 
 
-class Messages(Source):
+class MessageSource(Source):
     """The messages of a batch, as :class:`Source` has the lines of files."""
 
     def __init__(self, found: DataFrame, topic: str) -> None:

@@ -153,8 +153,8 @@ def java_hash(text: str) -> int:
     """
     value = 0
     units = text.encode("utf-16-be")
-    for place in range(0, len(units), 2):
-        value = (31 * value + int.from_bytes(units[place : place + 2], "big")) % (1 << 32)
+    for index in range(0, len(units), 2):
+        value = (31 * value + int.from_bytes(units[index : index + 2], "big")) % (1 << 32)
     return value - (1 << 32) if value >= 1 << 31 else value
 
 

@@ -107,8 +107,8 @@ def convert_scenario(
         raise ConfigurationError(f"{folder}: holds other files; choose a new or an empty folder")
     scenario = _Scenario(settings)
     wanted = scenario.all_runs() if runs is None else runs
-    with folder_in_place(folder) as place:
-        cases = scenario.write(place, wanted, ignore_unknown=ignore_unknown)
+    with folder_in_place(folder) as partial:
+        cases = scenario.write(partial, wanted, ignore_unknown=ignore_unknown)
     return Converted(folder / "study.toml", cases, list(scenario.refused), scenario.notes)
 
 
@@ -438,10 +438,10 @@ def _count(settings: OneSettings, name: str) -> int:
 
 def _locate(setting: OneSetting) -> Path:
     """A file that a setting names: seen from the working folder, as The ONE does, or from the settings."""
-    places = [Path(setting.value), setting.path.parent / setting.value]
-    for place in places:
-        if place.exists():
-            return place
+    paths = [Path(setting.value), setting.path.parent / setting.value]
+    for path in paths:
+        if path.exists():
+            return path
     raise setting.error(f"no file '{setting.value}', seen from the working folder or from here")
 
 
@@ -468,8 +468,8 @@ def _write_messages(folder: Path, contacts: Contacts, messages: list[_Said], fil
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         found[kind] = _name_for(text.getvalue(), kind, ".csv", files)
-        with file_in_place(folder / found[kind]) as place:
-            place.write_text(text.getvalue(), encoding="utf-8")
+        with file_in_place(folder / found[kind]) as partial:
+            partial.write_text(text.getvalue(), encoding="utf-8")
     return found
 
 

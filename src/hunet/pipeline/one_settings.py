@@ -107,10 +107,10 @@ class OneSettings:
         pieces = found[1].value.split("%%")
         if len(pieces) % 2 == 0:
             raise found[1].error(f"'{found[0]}' has an odd number of %%: write %%NAME%%")
-        for place in range(1, len(pieces), 2):
-            if self.find(pieces[place]) is None:
-                raise found[1].error(f"'{found[0]}' asks for '{pieces[place]}', which no file sets")
-            pieces[place] = self.text(pieces[place])
+        for index in range(1, len(pieces), 2):
+            if self.find(pieces[index]) is None:
+                raise found[1].error(f"'{found[0]}' asks for '{pieces[index]}', which no file sets")
+            pieces[index] = self.text(pieces[index])
         return "".join(pieces)
 
     def numbers(self, *names: str) -> list[float]:

@@ -149,8 +149,8 @@ class Storage:
         """A location to fill with tables, and with the marker as the last of all."""
         path = self.local(folder)
         if path is not None:
-            with folder_in_place(path) as place:
-                yield str(place)
+            with folder_in_place(path) as partial:
+                yield str(partial)
             return
         self.write_json(join(folder, marker), {"kind": kind, "state": INCOMPLETE})
         yield str(folder)
@@ -202,8 +202,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON object to a file of this machine, readable, in one step."""
-    with file_in_place(path) as place:
-        place.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    with file_in_place(path) as partial:
+        partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def _parse(text: str) -> dict[str, Any] | None:

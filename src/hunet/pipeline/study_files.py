@@ -38,17 +38,17 @@ def send_files(spark: SparkSession, runs: list[Run], scratch: Path) -> tuple[lis
     for run in runs:
         if run.point.number not in points:
             points[run.point.number] = _relocated(run.point, files)
-    with tempfile.NamedTemporaryFile(dir=scratch, suffix=".zip", delete=False) as place:
-        with zipfile.ZipFile(place, "w") as archive:
+    with tempfile.NamedTemporaryFile(dir=scratch, suffix=".zip", delete=False) as file:
+        with zipfile.ZipFile(file, "w") as archive:
             for name, content in sorted(files.items()):
                 if isinstance(content, ContactSource):
                     _pack_contacts(archive, name, content, spark)
                 else:
                     _pack(archive, name, content)
-        place.seek(0)
+        file.seek(0)
         # A name of the content: sent again in the same session it is the same file.
-        named = scratch / f"hunet-{hashlib.file_digest(place, 'sha256').hexdigest()[:20]}.zip"
-    Path(place.name).replace(named)
+        named = scratch / f"hunet-{hashlib.file_digest(file, 'sha256').hexdigest()[:20]}.zip"
+    Path(file.name).replace(named)
     spark.addArtifacts(str(named), file=True)
     return [replace(run, point=points[run.point.number]) for run in runs], named.name
 

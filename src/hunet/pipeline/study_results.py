@@ -150,14 +150,14 @@ class LocalResults:
         for rows in by_point.values():
             add_figures(rows, own)
         table = _summary(study, {point: _figures(rows, own) for point, rows in by_point.items()})
-        with file_in_place(self._folder / "summary.parquet") as place:
-            pq.write_table(table, place)
+        with file_in_place(self._folder / "summary.parquet") as partial:
+            pq.write_table(table, partial)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(table.column_names)
         writer.writerows(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
-        with file_in_place(self._folder / "summary.csv") as place:
-            place.write_text(text.getvalue(), encoding="utf-8")
+        with file_in_place(self._folder / "summary.csv") as partial:
+            partial.write_text(text.getvalue(), encoding="utf-8")
         return table
 
 
@@ -165,14 +165,14 @@ def save_outcome(folder: Path, outcome: TaskOutcome) -> None:
     """Write the files of a run, each in one step, its row as the last of them."""
     assert outcome.row is not None
     if outcome.tables:
-        with folder_in_place(folder / "tables" / outcome.key) as place:
+        with folder_in_place(folder / "tables" / outcome.key) as partial:
             for name, content in outcome.tables.items():
-                (place / name).write_bytes(content)
+                (partial / name).write_bytes(content)
     done, failed = (
         folder / kind / f"protocol={outcome.protocol}" / f"{outcome.key}.parquet" for kind in ("runs", "failed")
     )
-    with file_in_place(done if outcome.error is None else failed) as place:
-        place.write_bytes(outcome.row)
+    with file_in_place(done if outcome.error is None else failed) as partial:
+        partial.write_bytes(outcome.row)
     if outcome.error is None:
         failed.unlink(missing_ok=True)
 

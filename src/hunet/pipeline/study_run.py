@@ -87,9 +87,9 @@ def given_up(run: Run, attempts: int) -> TaskOutcome:
 
 def _tables(result: Result) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "tables"
-        result.save(place)
-        return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
+        tables = Path(folder) / "tables"
+        result.save(tables)
+        return {path.name: path.read_bytes() for path in sorted(tables.iterdir())}
 
 
 def _analyse(run: Run, contacts: Contacts) -> dict[str, Any]:
@@ -160,11 +160,11 @@ def _read(path: str) -> Contacts:
 def _world(worlds: str, named: str) -> Contacts:
     from hunet.model.contact_files import read_contacts, write_contacts
 
-    place = Path(worlds) / f"{hashlib.sha256(named.encode()).hexdigest()[:20]}.parquet"
-    if not place.exists():
-        write_contacts(world_of(json.loads(named)), place)
+    path = Path(worlds) / f"{hashlib.sha256(named.encode()).hexdigest()[:20]}.parquet"
+    if not path.exists():
+        write_contacts(world_of(json.loads(named)), path)
     # Read back also what was just made: every run of the world gets it by the same way.
-    return read_contacts(place)
+    return read_contacts(path)
 
 
 def workload_of(run: Run, contacts: Contacts, files: Path = Path()) -> Workload:

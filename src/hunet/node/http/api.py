@@ -17,7 +17,7 @@ from hunet.node.bundles import read_bundle
 from hunet.node.deliveries import Delivery
 from hunet.node.gateway import Gateway
 from hunet.node.http import records
-from hunet.node.http.events import EventLog
+from hunet.node.http.events import EventFeed
 from hunet.node.http.guard import Refusal
 from hunet.node.http.metrics import CONTENT_TYPE, metrics
 from hunet.node.http.people import PeopleApi
@@ -45,7 +45,7 @@ class Api:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._followed: set[Subscription] = set()
-        self.events = EventLog(node)
+        self.events = EventFeed(node)
         self.routes = self._routes()
         self._stack = ExitStack()
         self._stack.enter_context(node.watched_by(self.events))

@@ -45,7 +45,7 @@ class Event(NamedTuple):
     details: dict[str, Any] | Delivery
 
 
-class EventLog:
+class EventFeed:
     """The latest events of a node, for any number of listeners; it is what ``Node.watched_by`` tells."""
 
     def __init__(self, node: Node, kept: int = _KEPT) -> None:

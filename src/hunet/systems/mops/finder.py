@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hunet.model.community_files import Findings, Gateway, Member
+from hunet.model.community_files import CommunityGateway, Findings, Member
 from hunet.systems import Finder
 from hunet.systems.mops.gateways import all_betweenness
 from hunet.systems.mops.parameters import MopsParameters, closeness_of
@@ -27,7 +27,7 @@ def find(contacts: Contacts, parameters: MopsParameters) -> Findings:
         ],
         table,
         [
-            Gateway(number[label], number[other], node, share, other in structure.bridges(node))
+            CommunityGateway(number[label], number[other], node, share, other in structure.bridges(node))
             for label, other, node, share in all_betweenness(structure.graph, structure.communities)
         ],
     )

@@ -19,8 +19,8 @@ from hunet.systems.social_election.swarm import (
     USER,
     BrokerSwarm,
     Designation,
-    Link,
     Role,
+    SwarmLink,
     SwarmParameters,
 )
 
@@ -206,7 +206,7 @@ class SocialElection(BrokerSwarm):
     def reach(self, now: float) -> float:
         return self.window.reach(now)
 
-    def role_known(self, peer: Node, link: Link, now: float) -> None:
+    def role_known(self, peer: Node, link: SwarmLink, now: float) -> None:
         hello = self.hellos.get(peer)
         if hello:
             self.window.record(peer, broker=link.role == BROKER, peers=hello.peers)

@@ -189,7 +189,7 @@ class Offer:
 _NO_SUBSCRIPTIONS = SubscriptionTable()
 
 
-class Link:
+class SwarmLink:
     """A neighbour."""
 
     __slots__ = ("before", "exchanged", "holds", "introduced", "offers", "open", "role", "seen", "table", "topics")
@@ -249,7 +249,7 @@ class BrokerSwarm(Protocol):
         "buffer": UtilityBuffer,
         "seen": MessageSet,
         "delivered": set[int],
-        "links": dict[Node, Link],
+        "links": dict[Node, SwarmLink],
         "_under_way": set[int],
         "started": float,
         "_role_since": float,
@@ -280,7 +280,7 @@ class BrokerSwarm(Protocol):
         self.seen: MessageSet = 0
         self._dead: MessageSet = 0
         self.delivered: set[int] = set()
-        self.links: dict[Node, Link] = {}
+        self.links: dict[Node, SwarmLink] = {}
         self._under_way: set[int] = set()
         """Messages that are on their way into another's custody: no second broker gets them meanwhile."""
         self.shortest: float = SHORTEST if parameters.window is None else parameters.window
@@ -347,7 +347,7 @@ class BrokerSwarm(Protocol):
     # Contacts -------------------------------------------------------------------------------------------------------
 
     def link_up(self, peer: Node, now: float) -> tuple[Control, ...]:  # noqa: ARG002
-        self.links[peer] = Link(self.seen)
+        self.links[peer] = SwarmLink(self.seen)
         return ()
 
     def link_down(self, peer: Node, now: float) -> None:  # noqa: ARG002
@@ -378,7 +378,7 @@ class BrokerSwarm(Protocol):
         window: float = LONGEST if self.parameters.window is None else self.parameters.window
         return window
 
-    def _may_get(self, link: Link, number: int) -> bool:
+    def _may_get(self, link: SwarmLink, number: int) -> bool:
         """Whether this neighbour may send a message that this device has seen."""
         if self.role == BROKER:
             return True
@@ -387,7 +387,7 @@ class BrokerSwarm(Protocol):
             return False
         return self._wants(messages[number].topic) > 0
 
-    def role_known(self, peer: Node, link: Link, now: float) -> None:
+    def role_known(self, peer: Node, link: SwarmLink, now: float) -> None:
         """A neighbour's role is known for the first time in this contact, or has changed."""
 
     def holds(self, now: float) -> MessageSet:
@@ -395,7 +395,7 @@ class BrokerSwarm(Protocol):
         self.buffer.expire(now)
         return self.buffer.held
 
-    def standing(self, link: Link, now: float) -> Standing:
+    def standing(self, link: SwarmLink, now: float) -> Standing:
         """What this device tells a neighbour; users who have nothing to exchange need no more."""
         topics = self._wanted_topics()
         dead = self.driver.messages.dead(now)
@@ -411,11 +411,11 @@ class BrokerSwarm(Protocol):
         self.table.drop_before(now - (max(_FORGOTTEN * self.reach(now), _DAY) if after is None else after))
         return Standing(self.role, topics, self.table.times, seen)
 
-    def _introduce(self, peer: Node, link: Link, now: float) -> None:
+    def _introduce(self, peer: Node, link: SwarmLink, now: float) -> None:
         link.introduced = True
         self.driver.send(peer, self.standing(link, now))
 
-    def _hear_standing(self, peer: Node, link: Link, packet: Standing, now: float) -> None:
+    def _hear_standing(self, peer: Node, link: SwarmLink, packet: Standing, now: float) -> None:
         promoted = link.open and packet.role == BROKER != link.role
         changed = not link.open or packet.role != link.role
         link.open, link.role, link.topics = True, packet.role, packet.topics
@@ -434,7 +434,7 @@ class BrokerSwarm(Protocol):
 
     # What a neighbour may get ---------------------------------------------------------------------------------------
 
-    def _exchange(self, peer: Node, link: Link, now: float) -> None:
+    def _exchange(self, peer: Node, link: SwarmLink, now: float) -> None:
         """Put all that the neighbour may get and has not seen into queues."""
         link.offers = {}
         if self.role == link.role == USER and not self._direct:
@@ -476,7 +476,7 @@ class BrokerSwarm(Protocol):
                     insort(offer.entries, copy.entry)
                     self.driver.wake(peer)
 
-    def _offer(self, link: Link, message: Message) -> Offer | None:
+    def _offer(self, link: SwarmLink, message: Message) -> Offer | None:
         """The queue for such messages (a user's own publications have their own), or None if none go there."""
         own = self.role == USER and message.publisher == self.node
         key = (message.topic, own)
@@ -550,7 +550,7 @@ class BrokerSwarm(Protocol):
         self.buffer.remove(lowest, "overflow")
         return 1 << lowest
 
-    def _accept(self, peer: Node, link: Link, packet: Dispatch, now: float) -> None:
+    def _accept(self, peer: Node, link: SwarmLink, packet: Dispatch, now: float) -> None:
         number = packet.messages.bit_length() - 1
         link.exchanged.add(number)
         message = self.driver.messages[number]
