@@ -88,6 +88,8 @@ class Rules(NamedTuple):
     """Named sets of parameters where the paper leaves something open; the first is the default."""
     suffixes: Mapping[str, str] = {}
     """How the names of the studies of a reading end, if it has files of its own; it is judged once one was run."""
+    apart: frozenset[str] = frozenset()
+    """The studies that such a reading has files of its own for."""
     chosen: str = ""
     """Why the first reading is the default."""
     fixed: frozenset[str] = frozenset()
@@ -112,7 +114,7 @@ class Rules(NamedTuple):
         """What there is to judge by, in each reading that there are results for."""
         ends = {name: self.suffixes.get(name, "") for name in self.readings}
         known = [name for name, end in ends.items() if not end or any(study.endswith(end) for study in studies)]
-        return {name: Found(studies, self.readings[name], self.fixed, ends[name]) for name in known}
+        return {name: Found(studies, self.readings[name], self.fixed, ends[name], self.apart) for name in known}
 
     def section(self, studies: Studies, kept: Iterable[str] = ()) -> str:
         """The table of the claims, with the rules' date, and what judged them: kept or run anew, on which seeds."""

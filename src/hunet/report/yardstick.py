@@ -152,6 +152,8 @@ class Found(NamedTuple):
     fixed: frozenset[str] = frozenset()
     suffix: str = ""
     """Studies of the reading that are files of their own are called like the study, with this at the end."""
+    apart: frozenset[str] = frozenset()
+    """The studies that have such files: their results in another reading say nothing of this one."""
 
 
 class Quantity(Protocol):
@@ -173,7 +175,8 @@ class At(NamedTuple):
 
     def sample(self, found: Found) -> Measured:
         """Seed by seed, or as it was printed."""
-        runs = found.studies.get(self.study + found.suffix) or found.studies.get(self.study)
+        apart = found.suffix and self.study in found.apart
+        runs = found.studies.get(self.study + found.suffix if apart else self.study)
         if runs is None:
             raise NotRunError
         runs = runs.only(self.protocol)

@@ -91,6 +91,7 @@ RULES = Rules(
     "are kept are of seed 1",
     readings={"as printed": {}, "as meant": {}},
     suffixes={"as meant": AS_MEANT},
+    apart=frozenset(OF_TRACE.values()),
     chosen="Eq. 4 and the sentence of IV.B on the external list say so; IV.C and IV.A say otherwise (`unsubscribed`, "
     "`exclude_peer_community`)",
     fixed=frozenset({"closeness-reality", "closeness-infocom05"}),

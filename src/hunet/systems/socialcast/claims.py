@@ -98,6 +98,7 @@ RULES = Rules(
         "lasting, slow filter": {"association": "home"},
     },
     suffixes={"R*": "-r-star", "lasting, slow filter": "-slow"},
+    apart=frozenset(f"figure-{number}" for number in range(3, 11)),
     chosen="Table I as printed, in the mobility that the words of the paper fit best",
     rules=[
         Rule(
