@@ -60,7 +60,7 @@ def test_compiled_modules_run_as_the_python_ones_do(tmp_path: Path) -> None:
     for folder in (pure, library):
         shutil.copytree(ROOT / "src", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     expected = runs(tmp_path, pure, ".py")
-    assert len(expected) == 18 * 2 * 7
+    assert len(expected) == 19 * 2 * 7
     assert runs(tmp_path, library, ".so") == expected
 
 
