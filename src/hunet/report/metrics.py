@@ -18,14 +18,14 @@ NEARLY_ALL = 0.9
 _UNITS = {"number": ("", 1.0), "ratio": ("", 1.0), "seconds": (" (min)", 60.0), "bytes": (" (MB)", 1e6)}
 
 
-def community_sizes(observed: Mapping[str, float]) -> dict[int, int]:
-    """How many communities of each size a system has found, the largest first."""
+def community_sizes(observed: Mapping[str, float] | None) -> dict[int, int]:
+    """How many communities of each size a system has found, the largest first; a run that failed has found none."""
     start = "communities_of_"
-    sizes = {int(name.removeprefix(start)): int(n) for name, n in observed.items() if name.startswith(start)}
+    sizes = {int(name.removeprefix(start)): int(n) for name, n in (observed or {}).items() if name.startswith(start)}
     return dict(sorted(sizes.items(), reverse=True))
 
 
-def community_warning(observed: Mapping[str, float]) -> str:
+def community_warning(observed: Mapping[str, float] | None) -> str:
     """A sentence for people where one community holds nearly everybody, so that a system has little to decide."""
     sizes = community_sizes(observed)
     people, largest = sum(size * n for size, n in sizes.items()), max(sizes, default=0)

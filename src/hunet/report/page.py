@@ -115,7 +115,7 @@ def _about_communities(study: StudyResults) -> Iterator[str]:
     """For each protocol and contacts in which one community holds nearly everybody, a warning."""
     found: dict[tuple[str, str], str] = {}
     for row in study.rows:
-        if warning := community_warning(row["observed"]):
+        if warning := community_warning(row.get("observed")):
             found.setdefault((row["protocol"], row["contacts"]), warning)
     for (protocol, contacts), warning in found.items():
         yield f"<p class=warning>{escape(f'{protocol} on {contacts}: {warning}')}</p>"

@@ -46,12 +46,13 @@ def print_summary(result: Result) -> None:
         value = summary.get(metric.name)  # older results have fewer metrics
         if value or not metric.sparse:
             table.add_row(metric.label, _text(metric, value), metric.remark)
-    sizes = community_sizes(summary["observed"])
+    observed = summary.get("observed")
+    sizes = community_sizes(observed)
     if sizes:
         text = ", ".join(str(size) if n == 1 else f"{n} of {size}" for size, n in sizes.items())
         table.add_row("communities", text, "people in each")
     Console().print(table)
-    if warning := community_warning(summary["observed"]):
+    if warning := community_warning(observed):
         Console().print(warning)
 
 

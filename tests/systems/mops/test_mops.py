@@ -603,3 +603,4 @@ def test_a_community_of_nearly_everybody_is_shown_and_warned_of(capsys: pytest.C
     apart = run(contacts, workload, "mops", closeness=links, threshold=1.0)
     assert community_sizes(apart.summary["observed"]) == {1: 3}
     assert not community_warning(apart.summary["observed"])
+    assert not community_warning(None), "a run that failed"
